@@ -15,6 +15,8 @@ use jiff::Timestamp;
 
 use crate::belongings::{self, Belonging};
 use crate::catalog::{self, ListOptions, Listing, Project, RootSummary, SessionRow, Workspace};
+use crate::check::{self, CheckedFile, FolderFinding};
+use crate::context::{self, ContextUse};
 use crate::error::Error;
 use crate::file_history::{self, FileHistory};
 use crate::files::{Selection, TranscriptFile};
@@ -41,12 +43,12 @@ use crate::search::{
     self, IndexOptions, IndexProgress, IndexReport, IndexStatus, Pattern, SearchAnswer, SearchOptions,
     TextFilter,
 };
-use crate::snapshot::Snapshot;
-use crate::status_line::{self, StatusInput};
+use crate::snapshot::{Conversation, Snapshot};
+use crate::status_line::{self, PlanRecords, StatusInput};
 use crate::subagent::{self, Agents, Meta};
 use crate::symlink_guard::SymlinkGuard;
 use crate::trash::{self, TrashEntry};
-use crate::usage::{self, Usage};
+use crate::usage::{self, RecentCosts, Usage};
 
 /// Finds sessions in the config folders of Claude Code, answers questions about them and changes them.
 #[derive(Clone, Debug)]
@@ -55,13 +57,22 @@ pub struct Engine {
     home: Home,
     disk: Arc<dyn Disk>,
     processes: Option<ProcessView>,
+    #[cfg(feature = "search")]
+    open_indexes: Arc<search::OpenIndexes>,
 }
 
 /// Opening.
 impl Engine {
     /// Opens config folders of Claude Code. `home` is where annals keeps its own files.
     pub fn open(roots: Roots, home: Home) -> Self {
-        Self { roots, home, disk: Arc::new(RealDisk), processes: None }
+        Self {
+            roots,
+            home,
+            disk: Arc::new(RealDisk),
+            processes: None,
+            #[cfg(feature = "search")]
+            open_indexes: Arc::default(),
+        }
     }
 
     /// Returns the engine with another disk to write to.
@@ -83,6 +94,11 @@ impl Engine {
 
     pub(crate) fn roots(&self) -> &Roots {
         &self.roots
+    }
+
+    #[cfg(feature = "search")]
+    pub(crate) fn open_indexes(&self) -> &search::OpenIndexes {
+        &self.open_indexes
     }
 
     pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
@@ -454,7 +470,7 @@ impl Engine {
         Snapshot::take_inside(file, length, &self.symlink_guard())
     }
 
-    /// Reads one transcript: counts it and checks it.
+    /// Reads one transcript and counts it.
     ///
     /// ```
     /// # use annals_engine::{Engine, Home, Roots};
@@ -466,7 +482,7 @@ impl Engine {
     /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
     /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
     /// let report = engine.read(engine.session("latest".as_ref())?)?;
-    /// assert_eq!((report.stats.lines, report.findings.len()), (1, 0));
+    /// assert_eq!((report.stats.lines, report.stats.turns), (1, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read(&self, file: TranscriptFile) -> Result<Report, Error> {
@@ -481,6 +497,50 @@ impl Engine {
         done: impl Fn(u64) + Sync,
     ) -> Vec<Result<Report, Error>> {
         report::read_all(files, done)
+    }
+
+    /// Checks one transcript: what is wrong with its lines, what Claude Code would lose of it, and what helps.
+    ///
+    /// ```
+    /// use annals_engine::{Issue, Severity};
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = |kind: &str, id: &str, parent: &str, hour: u8| format!(r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"cwd":"/src","timestamp":"2026-01-01T{hour}:00:00.000Z","message":{{"role":"{kind}","content":[{{"type":"text","text":"Water the plants"}}]}}}}"#);
+    /// # let lines = [line("user", "u1", "null", 10), line("assistant", "a1", "\"u1\"", 11), line("user", "u2", "\"gone\"", 12)];
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), lines.join("\n") + "\n")?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let checked = engine.check(engine.session("latest".as_ref())?)?;
+    /// assert_eq!(checked.findings[0].issue, Issue::Lost { messages: 2, to: 2 });
+    /// assert_eq!(checked.findings[0].issue.severity(), Severity::Error);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check(&self, file: TranscriptFile) -> Result<CheckedFile, Error> {
+        check::check(self, file, true)
+    }
+
+    /// Does the same for callers that are not trusted with paths: the file must be inside the config folders.
+    pub fn check_inside(&self, file: TranscriptFile) -> Result<CheckedFile, Error> {
+        check::check_inside(self, file)
+    }
+
+    /// Checks transcripts on all cores, and calls `each` with every result, in the order of `files`, while others are still being checked. What most
+    /// transcripts have is not reported for each if `is_alone` is false: see [`Engine::check_folders`].
+    pub fn check_all(
+        &self,
+        files: Vec<TranscriptFile>,
+        is_alone: bool,
+        each: impl FnMut(Result<CheckedFile, Error>),
+    ) {
+        check::check_all(self, files, is_alone, each);
+    }
+
+    /// Returns what is wrong with the config folders as a whole: folders that several working directories share, transcripts that all users can
+    /// read, and how many sessions Claude Code will delete.
+    pub fn check_folders(&self) -> Vec<FolderFinding> {
+        check::check_folders(self)
     }
 
     /// Returns the agents of the session that a transcript belongs to: type, task, the call that started each, and how it ended. The call is known from the
@@ -569,14 +629,35 @@ impl Engine {
 /// What the work was.
 impl Engine {
     /// Reads transcripts and adds up what they tell about the work: days and hours, tools and errors, edited files. `done` is called with
-    /// the size of each transcript after it was read. What could not be read is returned as errors.
+    /// the size of each transcript after it was read, and may end the reading. What could not be read is returned as errors.
     pub fn insight(
         &self,
         files: Vec<TranscriptFile>,
         options: &InsightOptions,
-        done: impl Fn(u64) + Sync,
+        done: impl Fn(u64) -> ControlFlow<()> + Sync,
     ) -> (Insight, Vec<Error>) {
         insight::insight(files, options, done)
+    }
+
+    /// Returns how full the context of a conversation was, what filled it, and what compactions saved.
+    pub fn context_use(&self, conversation: &Conversation<'_>) -> Result<ContextUse, Error> {
+        context::context_use(conversation)
+    }
+
+    /// Returns a session's transcript with those of its subagents.
+    pub fn with_subagents(&self, file: TranscriptFile) -> Selection {
+        let mut found = Selection::default();
+        found.add_subagents(&file);
+        found.files.insert(0, file);
+        found
+    }
+
+    /// Returns all transcripts, without those that links lead to from outside of the config folders.
+    pub fn transcripts_inside(&self) -> Selection {
+        let mut found = self.transcripts();
+        let mut guard = self.symlink_guard();
+        found.files.retain(|file| guard.allows(&file.path));
+        found
     }
 }
 
@@ -599,6 +680,34 @@ impl Engine {
     /// what the session cost by Claude Code's own count. Returns whether something was written.
     pub fn record_status(&self, input: &StatusInput, now: Timestamp) -> io::Result<bool> {
         status_line::record(&*self.disk, &self.home, input, now)
+    }
+
+    /// Returns what status lines recorded about the plan: whether there is one, and when its five-hour windows end.
+    pub fn plan_records(&self) -> PlanRecords {
+        status_line::plan_records(&self.home)
+    }
+
+    /// Returns what the day that began at `day_start` and the present five-hour window cost, as they were last counted, with what was
+    /// appended to a transcript since; `None` if nothing was counted yet. No database is opened, and at most 1 MiB of the transcript is
+    /// read. `window_end` is the end of the window in milliseconds since 1970, if it is known.
+    pub fn recent_costs(
+        &self,
+        transcript: Option<&Path>,
+        day_start: i64,
+        window_end: Option<i64>,
+        now: Timestamp,
+    ) -> Option<RecentCosts> {
+        usage::recent_costs(self, transcript, day_start, window_end, now)
+    }
+
+    /// Returns whether [`Engine::update_recent_costs`] should be called: at most once a minute.
+    pub fn claim_cost_update(&self, now: Timestamp) -> bool {
+        usage::claim_update(self, now)
+    }
+
+    /// Counts what [`Engine::recent_costs`] returns, unless another process does so or did so within a minute. Returns whether it did.
+    pub fn update_recent_costs(&self, now: Timestamp) -> Result<bool, Error> {
+        usage::update_recent(self, now)
     }
 }
 

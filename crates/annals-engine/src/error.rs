@@ -62,6 +62,8 @@ pub(crate) enum ErrorKind {
     StrayBackup,
     #[error("the backup of this version is gone")]
     BackupGone,
+    #[error("the backup {} is damaged; nothing was written", path.display())]
+    DamagedBackup { path: PathBuf },
     #[error("{} was changed meanwhile; nothing was written", path.display())]
     ChangedMeanwhile { path: PathBuf },
     #[error("{} is not a regular file; nothing was written", path.display())]

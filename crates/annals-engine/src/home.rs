@@ -60,6 +60,21 @@ impl Home {
         self.0.join("usage.sqlite")
     }
 
+    /// Returns the file with the costs of the last hours, for status lines. It is a cache.
+    pub(crate) fn recent_usage(&self) -> PathBuf {
+        self.0.join("usage-recent.json")
+    }
+
+    /// Returns the file that is locked while these costs are counted.
+    pub(crate) fn recent_usage_lock(&self) -> PathBuf {
+        self.0.join("usage-recent.lock")
+    }
+
+    /// Returns the file whose time says when a status line last asked for a count.
+    pub(crate) fn recent_usage_mark(&self) -> PathBuf {
+        self.0.join("usage-recent.asked")
+    }
+
     /// Returns the file in which a user states prices.
     pub fn prices(&self) -> PathBuf {
         self.0.join("prices.toml")

@@ -8,6 +8,8 @@ mod file;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use annals_transcript::tool::State;
 use jiff::civil::Date;
@@ -17,12 +19,18 @@ use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::files::TranscriptFile;
+use crate::fork::cut_between_words;
 use file::{CallFact, FileFacts, TurnFact};
 
 pub use error_class::{ERROR_CLASSES_VERSION, ErrorClass};
+pub use file::call_error;
 
 /// Of each class of errors, so many calls are kept as examples: the most recent ones.
 const EXAMPLES: usize = 3;
+/// Errors of no known class are grouped by their first words, of at most this many characters.
+const LONGEST_SIGNATURE: usize = 80;
+/// So many of these groups are kept: the most frequent ones.
+const SIGNATURES: usize = 20;
 
 /// Which part of the work is looked at, and how its days are counted.
 #[derive(Clone, Debug)]
@@ -66,7 +74,7 @@ pub struct Insight {
     pub hours: [[u64; 24]; 7],
     /// By tool.
     pub tools: BTreeMap<String, ToolWork>,
-    /// Failed calls by class, the most frequent first.
+    /// Calls that failed or were stopped by class, the most frequent first.
     pub errors: Vec<ErrorCount>,
     /// By file that was edited.
     pub files: BTreeMap<String, FileWork>,
@@ -110,7 +118,7 @@ pub struct ToolWork {
     pub timed: u64,
 }
 
-/// Failed calls of a class.
+/// Calls that failed or were stopped, of a class.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ErrorCount {
@@ -120,6 +128,8 @@ pub struct ErrorCount {
     pub count: u64,
     /// Some of the most recent ones.
     pub examples: Vec<ErrorExample>,
+    /// Errors of no known class by their first words, the most frequent first.
+    pub signatures: Vec<(String, u64)>,
 }
 
 /// A failed call.
@@ -152,17 +162,24 @@ pub struct FileWork {
     pub sessions: u64,
 }
 
-/// Reads transcripts and adds up what they tell. Transcripts that cannot be read are errors of their own.
+/// Reads transcripts and adds up what they tell. Transcripts that cannot be read are errors of their own. `done` is called with the
+/// size of each transcript after it was read, and may end the reading: then the rest is left out.
 pub(crate) fn insight(
     files: Vec<TranscriptFile>,
     options: &InsightOptions,
-    done: impl Fn(u64) + Sync,
+    done: impl Fn(u64) -> ControlFlow<()> + Sync,
 ) -> (Insight, Vec<Error>) {
-    let read = files.into_par_iter().with_max_len(1).map(|file| {
+    let is_ended = AtomicBool::new(false);
+    let read = files.into_par_iter().with_max_len(1).filter_map(|file| {
+        if is_ended.load(Ordering::Relaxed) {
+            return None;
+        }
         let size = fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
         let facts = FileFacts::read(file);
-        done(size);
-        facts
+        if done(size).is_break() {
+            is_ended.store(true, Ordering::Relaxed);
+        }
+        Some(facts)
     });
     let (mut merger, mut errors) = (Merger::new(options), Vec::new());
     let mut all = Vec::new();
@@ -189,7 +206,8 @@ struct Merger<'a> {
     sessions: HashSet<String>,
     day_sessions: HashSet<(Date, String)>,
     file_sessions: HashSet<(String, String)>,
-    errors: BTreeMap<ErrorClass, (u64, Vec<ErrorExample>)>,
+    errors: BTreeMap<ErrorClass, ErrorCount>,
+    signatures: BTreeMap<String, u64>,
 }
 
 impl<'a> Merger<'a> {
@@ -203,6 +221,7 @@ impl<'a> Merger<'a> {
             day_sessions: HashSet::new(),
             file_sessions: HashSet::new(),
             errors: BTreeMap::new(),
+            signatures: BTreeMap::new(),
         }
     }
 
@@ -277,23 +296,39 @@ impl<'a> Merger<'a> {
             work.sessions += u64::from(self.file_sessions.insert((path.clone(), session.to_owned())));
         }
         if let Some((class, text)) = call.error {
-            let example =
-                ErrorExample { file: file.clone(), uuid: call.uuid, tool: call.name, time: call.time, text };
-            let (count, examples) = self.errors.entry(class).or_default();
-            *count += 1;
-            examples.push(example);
-            if examples.len() > EXAMPLES {
-                examples.sort_by_key(|example| std::cmp::Reverse(example.time));
-                examples.truncate(EXAMPLES);
+            if class == ErrorClass::Other {
+                let signature = cut_between_words(&text, LONGEST_SIGNATURE, false);
+                *self.signatures.entry(signature).or_default() += 1;
+            }
+            let new = || ErrorCount { class, count: 0, examples: Vec::new(), signatures: Vec::new() };
+            let error = self.errors.entry(class).or_insert_with(new);
+            error.count += 1;
+            error.examples.push(ErrorExample {
+                file: file.clone(),
+                uuid: call.uuid,
+                tool: call.name,
+                time: call.time,
+                text,
+            });
+            if error.examples.len() > EXAMPLES {
+                error.examples.sort_by_key(|example| std::cmp::Reverse(example.time));
+                error.examples.truncate(EXAMPLES);
             }
         }
         true
     }
 
     fn finish(mut self) -> Insight {
-        let errors = std::mem::take(&mut self.errors).into_iter();
-        let mut errors: Vec<_> =
-            errors.map(|(class, (count, examples))| ErrorCount { class, count, examples }).collect();
+        let mut signatures: Vec<_> = self.signatures.into_iter().collect();
+        signatures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        signatures.truncate(SIGNATURES);
+        if let Some(other) = self.errors.get_mut(&ErrorClass::Other) {
+            other.signatures = signatures;
+        }
+        let mut errors: Vec<_> = self.errors.into_values().collect();
+        for error in &mut errors {
+            error.examples.sort_by_key(|example| std::cmp::Reverse(example.time));
+        }
         errors.sort_by_key(|error| std::cmp::Reverse(error.count));
         self.insight.errors = errors;
         self.insight

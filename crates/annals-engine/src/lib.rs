@@ -13,9 +13,11 @@
 //! | `follow` | `Engine::follow`, `Follower`, `Tail`: growth of transcripts as it happens | file watching | they are absent |
 //! | `http` | `Http`: logs behind http and https addresses | TLS | only other [`Remote`]s and [`Ingress`]es |
 
+mod analysis;
 mod belongings;
 mod catalog;
 mod check;
+mod context;
 #[cfg(feature = "catalog")]
 mod database;
 mod engine;
@@ -47,6 +49,8 @@ mod request_rules;
 mod resume;
 mod rewrite;
 mod roots;
+#[cfg(test)]
+mod scratch;
 #[cfg(feature = "search")]
 mod search;
 mod snapshot;
@@ -59,13 +63,17 @@ mod tail;
 mod trash;
 mod usage;
 
+pub use analysis::{Branch, MissingMessage, View};
 pub use belongings::Belonging;
 pub use catalog::{
     ArchiveFilter, Facts, FileFilter, LONGEST_PROMPT, ListOptions, ListPosition, Listing, Project,
     ProjectFilter, RootSummary, SessionRow, Sort, Title, TitleSource, TranscriptKind, Workspace, Worktree,
     with_upper_drive,
 };
-pub use check::{Checker, Finding, Issue, Severity};
+pub use check::{BrokenLink, CheckedFile, Checker, Finding, FolderFinding, Issue, Severity, Unlisted};
+pub use context::{
+    Calibration, CompactionEffect, ContextPart, ContextUse, PartKind, TurnContext, context_window,
+};
 pub use engine::Engine;
 pub use error::{Candidate, Error};
 pub use file_history::{Backup, ChangedFile, FileHistory, FileVersion};
@@ -76,7 +84,7 @@ pub use fork::{Fork, ForkOptions};
 pub use home::Home;
 pub use insight::{
     DayWork, ERROR_CLASSES_VERSION, ErrorClass, ErrorCount, ErrorExample, FileWork, Insight, InsightOptions,
-    ToolWork,
+    ToolWork, call_error,
 };
 pub use line_end::end_of_lines;
 pub use lineage::{Kinship, Relation};
@@ -89,10 +97,7 @@ pub use recording::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::{AddressError, Http};
 pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};
-pub use repair::{
-    Branch, Change, ChangeKind, MissingMessage, Plan, RepairOptions, RepairOutcome, Undone, View,
-    plan as plan_repair,
-};
+pub use repair::{Change, ChangeKind, Plan, RepairOptions, RepairOutcome, Undone, plan as plan_repair};
 pub use replaced::ReplacedResult;
 pub use report::Report;
 pub use request_rules::{Rule, Violation, check as check_request};
@@ -107,10 +112,10 @@ pub use search::{
 };
 pub use snapshot::{Conversation, Snapshot};
 pub use stats::{Stats, ToolCount};
-pub use status_line::{ContextFill, PlanWindow, PromptCache, StatusInput, StatusRecord};
+pub use status_line::{ContextFill, PlanRecords, PlanWindow, PromptCache, StatusInput, StatusRecord};
 pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};
 pub use symlink_guard::SymlinkGuard;
 #[cfg(feature = "follow")]
 pub use tail::{Lines, Tail};
 pub use trash::{TrashChange, TrashEntry};
-pub use usage::Usage;
+pub use usage::{RecentCosts, Usage};

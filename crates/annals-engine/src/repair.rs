@@ -1,22 +1,25 @@
 //! Repair: sessions that lost a part of their history get it back.
 //!
 //! Of lines with the same uuid Claude Code takes the last one. So a repair only appends: corrected copies of entries, and then the
-//! last message once more. The old bytes stay as they are, and cutting the file undoes the repair.
+//! last message once more. The old bytes stay as they are, and cutting the file undoes the repair. Only a file that is too large is written anew,
+//! if the user wants that.
 
 mod content;
 mod edits;
-mod graph;
-mod order;
+mod in_place;
+mod linking;
+mod mend;
 mod plan;
 mod receipt;
 #[cfg(test)]
 mod tests;
+mod thinking;
 mod unnamed;
-mod wanted;
 
 use std::io::{self, SeekFrom};
 use std::path::PathBuf;
 
+use annals_transcript::file_state::FileState;
 use annals_transcript::json::{Value, quote};
 use annals_transcript::patch;
 use annals_transcript::write::fs::Handle;
@@ -25,10 +28,12 @@ use annals_transcript::write::{self, new_id, rewrite};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
+use crate::lock::SessionLock;
 use receipt::Receipt;
 
 pub use edits::{Change, ChangeKind};
-pub use plan::{Branch, MissingMessage, Plan, RepairOptions, View, plan};
+pub use plan::{Plan, RepairOptions, plan};
+pub(crate) use receipt::{EarlierRepairs, forget};
 
 /// What a repair did.
 #[derive(Clone, Debug)]
@@ -71,51 +76,26 @@ pub(crate) fn repair(
     options: &RepairOptions,
     force: bool,
 ) -> Result<RepairOutcome, Error> {
-    ensure_session(file)?;
-    engine.ensure_not_live(file, force)?;
-    let session = file.session.as_deref();
-    let _session = session.map(|session| engine.lock_exclusive(&file.path, session)).transpose()?;
-    let mut transcript = rewrite::lock_transcript(&**engine.disk(), &file.path)?;
-    let bytes = read_all(&mut *transcript, file)?;
-    ensure_branch(&bytes, options)?;
-    let plan = plan(&bytes, options);
+    let mut locked = LockedTranscript::open(engine, file, force)?;
+    ensure_branch(&locked.bytes, options)?;
+    let plan = plan(&locked.bytes, options);
     if plan.is_empty() {
         return Ok(RepairOutcome { plan, receipt: None });
     }
-    let receipt = Receipt::of(file, &bytes, &plan);
-    let path = receipt.write(engine)?;
-    if let Err(error) = write::append_lines(&mut *transcript, &file.path, plan.appended.trim_ascii_start()) {
-        // Half a repair may be worse than none. If it cannot be taken back, the receipt stays: with it, `--undo` writes the file as it was
-        // as a new session.
-        if cut_back(&mut *transcript, &bytes, &plan).is_ok_and(|is_cut| is_cut) {
-            let _ = engine.disk().remove_file(&path);
+    let receipt = Receipt::of(file, &locked.bytes, &plan);
+    let path = receipt.write(engine, &locked.bytes)?;
+    if let Err((error, is_as_before)) = locked.write(engine, file, &plan) {
+        // Otherwise the receipt stays: with it, `--undo` writes the file as it was as a new session.
+        if is_as_before {
+            let _ = receipt.remove(engine, &path);
         }
-        return Err(error.into());
+        return Err(error);
     }
     Ok(RepairOutcome { plan, receipt: Some(path) })
 }
 
 pub(crate) fn undo(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<Undone, Error> {
-    ensure_session(file)?;
-    engine.ensure_not_live(file, force)?;
-    let session = file.session.as_deref();
-    let _session = session.map(|session| engine.lock_exclusive(&file.path, session)).transpose()?;
-    let mut transcript = rewrite::lock_transcript(&**engine.disk(), &file.path)?;
-    let bytes = read_all(&mut *transcript, file)?;
-    let Some((path, receipt)) = Receipt::last_of(engine, file, &bytes) else { return Ok(Undone::Nothing) };
-    let length = receipt.length_before;
-    let old = &bytes[..usize::try_from(length).unwrap_or(bytes.len()).min(bytes.len())];
-    let failed = |source| Error::write(&file.path, source);
-    // Claude Code takes no lock: what it appended since the file was read must not be cut off.
-    let has_grown = transcript.state().map_err(failed)?.length != bytes.len() as u64;
-    let undone = if receipt.is_last_change(&bytes) && !has_grown {
-        transcript.truncate(length).and_then(|()| transcript.sync()).map_err(failed)?;
-        Undone::Cut { length }
-    } else {
-        fork_of(engine, file, old)?
-    };
-    engine.disk().remove_file(&path).map_err(|source| Error::write(&path, source))?;
-    Ok(undone)
+    LockedTranscript::open(engine, file, force)?.undo(engine, file)
 }
 
 /// Cuts a file to what it was before a repair that failed, if nothing but a part of the repair follows. Returns whether the file is as it
@@ -179,9 +159,81 @@ fn ensure_branch(bytes: &[u8], options: &RepairOptions) -> Result<(), Error> {
     }
 }
 
-fn read_all(transcript: &mut dyn Handle, file: &TranscriptFile) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let read = transcript.seek(SeekFrom::Start(0)).and_then(|_| transcript.read_to_end(&mut bytes));
-    read.map_err(|source| Error::read(&file.path, source))?;
-    Ok(bytes)
+/// A transcript that no other annals process changes, and its bytes.
+struct LockedTranscript {
+    _session: Option<SessionLock>,
+    transcript: Box<dyn Handle>,
+    /// The file when its bytes were read.
+    state: FileState,
+    bytes: Vec<u8>,
+}
+
+impl LockedTranscript {
+    fn open(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<Self, Error> {
+        ensure_session(file)?;
+        engine.ensure_not_live(file, force)?;
+        let session = file.session.as_deref();
+        let session = session.map(|session| engine.lock_exclusive(&file.path, session)).transpose()?;
+        let mut transcript = rewrite::lock_transcript(&**engine.disk(), &file.path)?;
+        let failed = |source| Error::read(&file.path, source);
+        let state = transcript.state().map_err(failed)?;
+        let mut bytes = Vec::new();
+        transcript.seek(SeekFrom::Start(0)).map_err(failed)?;
+        transcript.read_to_end(&mut bytes).map_err(failed)?;
+        Ok(Self { _session: session, transcript, state, bytes })
+    }
+
+    /// Carries out a plan. An error comes with whether the file is as it was before.
+    fn write(&mut self, engine: &Engine, file: &TranscriptFile, plan: &Plan) -> Result<(), (Error, bool)> {
+        if let Some(bytes) = &plan.rewritten {
+            return self.replace(engine, file, bytes).map_err(|error| (error, true));
+        }
+        // The plan is about the bytes that were read: behind newer messages it would take them out of the conversation.
+        match self.has_grown() {
+            Ok(false) => {}
+            Ok(true) => {
+                let kind = ErrorKind::ChangedMeanwhile { path: file.path.clone() };
+                return Err((Error::new(kind), true));
+            }
+            Err(source) => return Err((Error::read(&file.path, source), true)),
+        }
+        let lines = plan.appended.trim_ascii_start();
+        write::append_lines(&mut *self.transcript, &file.path, lines).map_err(|error| {
+            // Half a repair may be worse than none.
+            let is_cut = cut_back(&mut *self.transcript, &self.bytes, plan);
+            (error.into(), is_cut.is_ok_and(|is_cut| is_cut))
+        })
+    }
+
+    /// Takes back the last repair.
+    fn undo(&mut self, engine: &Engine, file: &TranscriptFile) -> Result<Undone, Error> {
+        let Some((path, receipt)) = Receipt::last_of(engine, file, &self.bytes) else {
+            return Ok(Undone::Nothing);
+        };
+        let length = receipt.length_before;
+        let old = receipt.old_bytes(engine, &self.bytes)?;
+        let failed = |source| Error::write(&file.path, source);
+        let undone = if !receipt.is_last_change(&self.bytes) || self.has_grown().map_err(failed)? {
+            fork_of(engine, file, &old)?
+        } else if receipt.is_rewritten() {
+            self.replace(engine, file, &old)?;
+            Undone::Cut { length }
+        } else {
+            let transcript = &mut self.transcript;
+            transcript.truncate(length).and_then(|()| transcript.sync()).map_err(failed)?;
+            Undone::Cut { length }
+        };
+        receipt.remove(engine, &path)?;
+        Ok(undone)
+    }
+
+    /// Returns whether the file is longer or shorter than what was read. Claude Code takes no lock: ask directly before a change.
+    fn has_grown(&mut self) -> io::Result<bool> {
+        Ok(self.transcript.state()?.length != self.bytes.len() as u64)
+    }
+
+    /// Replaces the file, all or nothing. Fails if another program has written to it since it was read.
+    fn replace(&self, engine: &Engine, file: &TranscriptFile, bytes: &[u8]) -> Result<(), Error> {
+        Ok(rewrite::replace_unchanged(&**engine.disk(), &file.path, self.state, bytes)?)
+    }
 }

@@ -1,4 +1,4 @@
-//! What one pass over a transcript finds: counts and findings.
+//! What one pass over a transcript counts.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,21 +8,19 @@ use annals_transcript::full_view::{Cause, Step};
 use annals_transcript::turn::Turn;
 use rayon::prelude::*;
 
-use crate::check::{Checker, Finding};
+use crate::check::Checker;
 use crate::error::Error;
 use crate::files::TranscriptFile;
 use crate::snapshot::{Conversation, Snapshot};
 use crate::stats::Stats;
 
-/// What was found in one transcript.
+/// What was counted in one transcript.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The transcript.
     pub file: TranscriptFile,
     /// Its counts.
     pub stats: Stats,
-    /// What is wrong with it.
-    pub findings: Vec<Finding>,
 }
 
 pub(crate) fn read_all(files: Vec<TranscriptFile>, done: impl Fn(u64) + Sync) -> Vec<Result<Report, Error>> {
@@ -54,8 +52,7 @@ pub(crate) fn read(file: TranscriptFile) -> Result<Report, Error> {
     stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));
     stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
     checker.add_duplicates(&conversation)?;
-    checker.add_roots(snapshot.session());
-    let findings = checker.finish();
-    stats.problems = findings.len() as u64;
-    Ok(Report { file: snapshot.file().clone(), stats, findings })
+    checker.add_roots(snapshot.session(), |_| true);
+    stats.problems = checker.finish().len() as u64;
+    Ok(Report { file: snapshot.file().clone(), stats })
 }

@@ -31,6 +31,8 @@ pub struct Resumption {
     pub obstacle: Option<Obstacle>,
     /// The Claude Code that has the session open.
     pub open_in: Option<LiveWriter>,
+    /// How many messages Claude Code would not restore although they can be read.
+    pub lost_messages: usize,
 }
 
 /// From which folder Claude Code finds a session.
@@ -60,6 +62,7 @@ pub(crate) fn resumption(engine: &Engine, file: &TranscriptFile) -> Result<Resum
         config: config(&file.path),
         obstacle,
         open_in: engine.registered_writer(file),
+        lost_messages: snapshot.lost_messages(),
     })
 }
 

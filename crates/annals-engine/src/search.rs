@@ -19,6 +19,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -373,11 +374,8 @@ pub(crate) fn update(
 ) -> Result<IndexReport, Error> {
     let _lock = lock(engine, options.wait)?;
     let path = engine.home().search_index();
-    let beside = path.with_extension("new.sqlite");
-    // A rebuild that was killed may have left it.
-    remove_file(&beside);
     let mut updated = if options.rebuild && path.exists() {
-        update::rebuild(engine, &path, &beside, filter, options, progress)
+        update::rebuild(engine, &path, filter, options, progress)
     } else {
         update::update(engine, &path, filter, options, progress)
     };
@@ -411,7 +409,7 @@ pub(crate) fn update_files(
 /// word of it is left in the file.
 pub(crate) fn forget(engine: &Engine, transcript: &Path) -> Result<(), Error> {
     let path = engine.home().search_index();
-    if !path.exists() {
+    if !Index::exists(&path) {
         return Ok(());
     }
     let _lock = lock(engine, IndexOptions::default().wait)?;
@@ -450,7 +448,7 @@ fn status_of(engine: &Engine, path: &Path, filter: &dyn TextFilter) -> rusqlite:
 
 pub(crate) fn clear(engine: &Engine) -> Result<(), Error> {
     let path = engine.home().search_index();
-    if path.exists() {
+    if Index::exists(&path) {
         let _lock = lock(engine, IndexOptions::default().wait)?;
         remove_file(&path);
     }
@@ -464,14 +462,15 @@ pub(crate) fn search(
     options: &SearchOptions,
 ) -> Result<SearchAnswer, Error> {
     let path = engine.home().search_index();
-    let index = Index::open(&path).and_then(|index| {
+    let answer = engine.open_indexes().take(&path).and_then(|index| {
         let index = index.filter(|index| index.settings.rules == filter.fingerprint());
-        let find = |index: Index| {
-            interrupted_at(options.deadline, &index, || find::find(engine, &index, query, filter, options))
-        };
-        index.map(find).transpose()
+        let Some(index) = index else { return Ok(None) };
+        let find = || find::find(engine, &index, query, filter, options);
+        let answer = interrupted_at(options.deadline, &index, find)?;
+        engine.open_indexes().put(index);
+        Ok(Some(answer))
     });
-    match index {
+    match answer {
         Ok(Some(answer)) => answer,
         Ok(None) => Err(Error::new(ErrorKind::NoIndex)),
         Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) => {
@@ -483,6 +482,35 @@ pub(crate) fn search(
             Err(Error::new(ErrorKind::NoIndex))
         }
         Err(error) => Err(Error::index(&path, error)),
+    }
+}
+
+/// Indexes that stay open between searches, with the pages that were read and the statements that were prepared.
+#[derive(Debug, Default)]
+pub(crate) struct OpenIndexes(Mutex<Vec<Index>>);
+
+impl OpenIndexes {
+    /// So many stay open. On Windows none does, because nobody could replace or remove its file meanwhile.
+    const MOST: usize = if cfg!(windows) { 0 } else { 2 };
+
+    /// Opens the index, unless one is open. Returns `None` if there is none of this version.
+    fn take(&self, path: &Path) -> rusqlite::Result<Option<Index>> {
+        let open = std::mem::take(&mut *self.lock());
+        let mut current = open.into_iter().filter(|index| index.is_current(path));
+        let taken = current.next();
+        self.lock().extend(current);
+        taken.map_or_else(|| Index::open(path), |index| Ok(Some(index)))
+    }
+
+    fn put(&self, index: Index) {
+        let mut open = self.lock();
+        if open.len() < Self::MOST {
+            open.push(index);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Index>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -526,8 +554,10 @@ fn remove_damaged(engine: &Engine, path: &Path) {
 fn lock(engine: &Engine, wait: Duration) -> Result<Box<dyn Handle>, Error> {
     engine.make_folder(&engine.home().locks())?;
     let path = engine.home().locks().join("search.lock");
-    lock_file(&**engine.disk(), &path, Access::Exclusive, wait)
-        .map_err(|error| if error.is_busy() { Error::new(ErrorKind::IndexBusy) } else { error.into() })
+    let lock = lock_file(&**engine.disk(), &path, Access::Exclusive, wait)
+        .map_err(|error| if error.is_busy() { Error::new(ErrorKind::IndexBusy) } else { error.into() })?;
+    Index::clean_up(&**engine.disk(), &engine.home().search_index());
+    Ok(lock)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! One transcript, as it was when it was opened.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,8 @@ use annals_transcript::paths::SessionPaths;
 use annals_transcript::session::{Id, Node, Session};
 use annals_transcript::{Entry, Problem};
 
+use crate::analysis::Analysis;
+use crate::analysis::graph::Places;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
 use crate::symlink_guard::SymlinkGuard;
@@ -24,6 +26,8 @@ pub struct Snapshot {
     session: Session,
     source: RefCell<Source>,
     is_whole: bool,
+    /// See [`Snapshot::lost_messages`]: servers ask again and again.
+    lost_messages: OnceCell<usize>,
 }
 
 /// Where the bytes of a transcript are.
@@ -59,15 +63,27 @@ impl Snapshot {
         length: u64,
         guard: &SymlinkGuard,
     ) -> Result<Self, Error> {
-        let snapshot = Self::take_part(file, length, |_, _| {})?;
-        let is_allowed = match &*snapshot.source.borrow() {
-            Source::Disk(source) => guard.allows_opened(snapshot.path(), source),
+        Self::take_part(file, length, |_, _| {})?.ensure_inside(guard)
+    }
+
+    /// Reads a transcript and calls `visit` with each entry and its problem. Fails if the file is outside the config folders.
+    pub(crate) fn take_inside_with(
+        file: TranscriptFile,
+        guard: &SymlinkGuard,
+        visit: impl FnMut(&Entry<'_>, Option<Problem>),
+    ) -> Result<Self, Error> {
+        Self::take_part(file, u64::MAX, visit)?.ensure_inside(guard)
+    }
+
+    fn ensure_inside(self, guard: &SymlinkGuard) -> Result<Self, Error> {
+        let is_allowed = match &*self.source.borrow() {
+            Source::Disk(source) => guard.allows_opened(self.path(), source),
             Source::Memory(_) => true,
         };
         if is_allowed {
-            return Ok(snapshot);
+            return Ok(self);
         }
-        let session = snapshot.file.session.clone().unwrap_or_default();
+        let session = self.file.session.clone().unwrap_or_default();
         Err(Error::new(ErrorKind::Outside { session }))
     }
 
@@ -90,7 +106,13 @@ impl Snapshot {
         if file.agent.is_some() {
             session.follow_sidechain();
         }
-        Ok(Self { file, session, source: RefCell::new(Source::Disk(source)), is_whole: true })
+        Ok(Self {
+            file,
+            session,
+            source: RefCell::new(Source::Disk(source)),
+            is_whole: true,
+            lost_messages: OnceCell::new(),
+        })
     }
 
     /// Returns some lines of a transcript as if they were all of it: what was appended, for whoever follows it. Offsets and
@@ -100,7 +122,13 @@ impl Snapshot {
         if file.agent.is_some() {
             session.follow_sidechain();
         }
-        Self { file, session, source: RefCell::new(Source::Memory(Cursor::new(lines))), is_whole: false }
+        Self {
+            file,
+            session,
+            source: RefCell::new(Source::Memory(Cursor::new(lines))),
+            is_whole: false,
+            lost_messages: OnceCell::new(),
+        }
     }
 
     /// Returns whether all lines of the transcript are there.
@@ -135,6 +163,16 @@ impl Snapshot {
             Some(leaf) => self.chain_ending_in(leaf),
             None => Ok(Chain::build(&self.session)),
         }
+    }
+
+    /// Returns how many messages of the session Claude Code would not restore although they can be read. Nothing is read for that; a
+    /// subagent's transcript loses nothing, because Claude Code does not resume it.
+    pub fn lost_messages(&self) -> usize {
+        if self.file.agent.is_some() || !self.is_whole {
+            return 0;
+        }
+        let analysis = || Analysis::of(&self.session, &Places::new(), None);
+        *self.lost_messages.get_or_init(|| analysis().map_or(0, |analysis| analysis.lost_messages()))
     }
 
     /// Returns the entry whose uuid begins so; fails if there is none, or more than one.

@@ -6,11 +6,12 @@ use annals_transcript::content::{Block, Content};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::json::{JsonStr, Value};
 use annals_transcript::tool;
-use annals_transcript::turn::{ReplyTokens, Tokens};
+use annals_transcript::turn::Tokens;
 use annals_transcript::{Entry, Kind};
 use jiff::Timestamp;
 
 use crate::fold::Fold;
+use crate::usage::TokenCount;
 
 /// Counts over the entries of a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,15 +46,16 @@ pub struct Stats {
     pub inline_subagents: u64,
     /// Entries whose parent is not in the file.
     pub gaps: u64,
-    /// Findings of the check.
+    /// What is wrong with its lines; `Engine::check` finds more.
     pub problems: u64,
     /// The time that the turns took together.
     pub active_ms: u64,
-    /// The tokens of all replies, of branches too.
+    /// The tokens of all replies, of branches too, as `usage` counts those of one transcript.
     pub usage: Tokens,
     calls: BTreeMap<String, String>,
     failed_calls: HashSet<String>,
-    replies: ReplyTokens<String, ()>,
+    reply_ids: HashSet<String>,
+    tokens: TokenCount,
 }
 
 /// Calls of a tool.
@@ -98,6 +100,7 @@ impl Stats {
         if head.kind.joins_chain() {
             self.add_version(entry);
         }
+        self.tokens.add(entry);
         if let Some(reply) = entry.view::<Assistant>() {
             self.add_reply(entry, &reply);
         }
@@ -124,7 +127,8 @@ impl Stats {
             self.tools.entry("(none)".to_owned()).or_default().errors += self.failed_calls.len() as u64;
             self.failed_calls.clear();
         }
-        std::mem::take(&mut self.replies).iter().for_each(|((), tokens)| self.usage.add(tokens));
+        self.usage.add(std::mem::take(&mut self.tokens).total());
+        self.reply_ids.clear();
     }
 
     /// Adds the counts of another transcript.
@@ -174,8 +178,8 @@ impl Stats {
 
     fn add_reply(&mut self, entry: &Entry<'_>, reply: &Assistant<'_>) {
         let fields = reply.message_fields();
-        let id = entry.head().message_id.map(|id| id.decode().into_owned());
-        let is_new = self.replies.add(id, (), Tokens::of_usage(fields.usage));
+        let id = entry.head().message_id.map(|id| annals_usage::original_message(&id.decode()).to_owned());
+        let is_new = id.is_none_or(|id| self.reply_ids.insert(id));
         if let Some(model) = fields.model.filter(|_| is_new) {
             count(&mut self.models, &model);
         }
@@ -255,6 +259,17 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_that_a_repair_copied_counts_once() {
+        let reply = |id: &str| {
+            format!(
+                r#"{{"type":"assistant","message":{{"id":"{id}","model":"x","content":[],"usage":{{"output_tokens":7}}}}}}"#
+            )
+        };
+        let found = stats(&[&reply("m1"), &reply("m1_copy"), &reply("m2")]);
+        assert_eq!((found.models["x"], found.usage.output), (2, 14));
+    }
+
+    #[test]
     fn calls_of_tools_on_the_server_are_counted_with_their_errors() {
         let found = stats(&[
             r#"{"type":"assistant","message":{"content":[{"type":"server_tool_use","id":"s1","name":"web_search"},{"type":"web_search_tool_result","tool_use_id":"s1","content":[]}]}}"#,
@@ -283,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_count_once_per_reply_with_the_numbers_of_its_last_line() {
+    fn tokens_count_once_per_reply_with_its_largest_numbers() {
         let reply = |id: &str, output: u64| {
             format!(
                 r#"{{"type":"assistant","message":{{{id}"usage":{{"input_tokens":1,"output_tokens":{output},"cache_creation_input_tokens":2,"cache_read_input_tokens":3}}}}}}"#
@@ -294,8 +309,8 @@ mod tests {
             &reply(one, 5),
             &reply(two, 7),
             &reply(one, 9),
-            &reply("", 11),
-            &reply("", 13),
+            &reply("", 11).replacen('{', r#"{"uuid":"u1","#, 1),
+            &reply("", 13).replacen('{', r#"{"uuid":"u2","#, 1),
             r#"{"type":"assistant","message":{"id":"m3"}}"#,
         ]);
         let usage = found.usage;

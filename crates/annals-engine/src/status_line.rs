@@ -152,6 +152,28 @@ fn prompt_cache(cache: Value<'_>) -> Option<PromptCache> {
     Some(PromptCache { warm, expires_at: seconds(cache, "expires_at") })
 }
 
+/// What status lines recorded about the plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanRecords {
+    /// Whether anything was recorded: then costs are what the API would charge, and not what is paid.
+    pub has_plan: bool,
+    /// When five-hour windows ended or will end, in milliseconds since 1970, each once.
+    pub window_ends: Vec<i64>,
+}
+
+/// Returns what status lines recorded about the plan. What cannot be read is left out.
+pub(crate) fn plan_records(home: &Home) -> PlanRecords {
+    let mut found = PlanRecords::default();
+    let lines = std::fs::read(home.status_records()).unwrap_or_default();
+    for record in lines.split(|byte| *byte == b'\n').filter_map(StatusRecord::parse) {
+        found.has_plan |= record.five_hour.is_some() || record.seven_day.is_some();
+        found.window_ends.extend(record.five_hour.and_then(|window| window.resets_at).map(|end| end * 1000));
+    }
+    found.window_ends.sort_unstable();
+    found.window_ends.dedup();
+    found
+}
+
 /// Records what an input has that is recorded nowhere else, if it differs from the last record. Returns whether something was
 /// written.
 pub(crate) fn record(disk: &dyn Disk, home: &Home, input: &StatusInput, now: Timestamp) -> io::Result<bool> {

@@ -5,6 +5,7 @@
 
 mod line;
 mod read;
+mod recent;
 #[cfg(feature = "catalog")]
 mod store;
 mod walk;
@@ -19,6 +20,10 @@ use crate::error::{Error, ErrorKind};
 use crate::files::TranscriptFile;
 
 use read::FileProgress;
+
+pub(crate) use line::TokenCount;
+pub use recent::RecentCosts;
+pub(crate) use recent::{claim_update, costs as recent_costs, update as update_recent};
 
 /// What was counted.
 #[derive(Debug, Default)]

@@ -125,12 +125,15 @@ impl Columns {
 
 /// Returns how many columns a range of a text takes.
 fn columns_of(text: &str, range: Range<usize>) -> usize {
-    // Most text is plain, and each byte of it is one column. A line end of two bytes is one column, and so is not plain.
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
-    if text.as_bytes()[range.clone()].iter().all(is_plain) {
+    if text.as_bytes()[range.clone()].iter().all(|byte| is_plain(*byte)) {
         return range.len();
     }
     cells(text, range).map(|cell| cell.width).sum()
+}
+
+/// Returns whether a byte is one column, unless a mark follows it. A line end of two bytes is one column, and so is not plain.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~' | b'\n' | b'\t')
 }
 
 /// What a person sees as one character, or a blank.
@@ -144,21 +147,37 @@ struct Cell<'t> {
 /// Returns the characters of a range of a text that are shown. Two blanks can follow each other.
 fn cells(text: &str, range: Range<usize>) -> impl Iterator<Item = Cell<'_>> {
     let mut sequence_end = 0;
-    text[range.clone()].grapheme_indices(true).filter_map(move |(offset, written)| {
-        let start = range.start + offset;
+    characters(text, range).filter_map(move |range| {
+        let (start, written) = (range.start, &text[range.clone()]);
         if written == "\u{1b}" {
             sequence_end = start + escape::length(&text.as_bytes()[start..]);
         }
-        let range = start..start + written.len();
         let is_control = |character: char| character.is_control() || Class::of(character) == Class::Ignored;
         let (shown, width) = match written {
             _ if start < sequence_end => return None,
+            _ if matches!(written.as_bytes(), [b'!'..=b'~']) => (written, 1),
             _ if written.chars().all(char::is_whitespace) => (" ", 1),
             _ if written.chars().all(is_control) => return None,
             _ if written.len() > LONGEST_CHARACTER => ("\u{fffd}", 1),
             _ => (written, written.width()),
         };
         (width > 0).then_some(Cell { text: shown, width, range })
+    })
+}
+
+/// Returns what a person sees as characters of a range of a text. Most text is plain, and each byte of it is one.
+fn characters(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let Range { mut start, end } = range;
+    std::iter::from_fn(move || {
+        let rest = &text[start..end];
+        let is_alone = match rest.as_bytes() {
+            [byte] => is_plain(*byte),
+            [byte, next, ..] => is_plain(*byte) && is_plain(*next),
+            [] => return None,
+        };
+        let length = if is_alone { 1 } else { rest.graphemes(true).next()?.len() };
+        start += length;
+        Some(start - length..start)
     })
 }
 

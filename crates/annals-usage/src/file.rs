@@ -165,8 +165,7 @@ impl FileCount {
 
     fn message_of(&self, line: &Line<'_>) -> u64 {
         let message = match (line.message, line.uuid) {
-            // A repair gives the copies of a reply this ending, so that Claude Code does not send them.
-            (Some(id), _) => message_hash(id.trim_end_matches("_copy")),
+            (Some(id), _) => message_hash(original_message(id)),
             (None, Some(uuid)) => stable_hash(&["uuid", uuid]),
             (None, None) => {
                 let file = self.facts.first_uuid.to_string();
@@ -226,8 +225,29 @@ impl FileCount {
         let before = self.replies.len();
         self.replies.retain(|reply| !reply.flags.has(Flag::Left));
         self.places.clear();
+        self.drop_unused_names();
         before - self.replies.len()
     }
+
+    /// Removes the names that no reply refers to.
+    fn drop_unused_names(&mut self) {
+        let names = std::mem::take(&mut self.names);
+        for reply in &mut self.replies {
+            for name in
+                [&mut reply.model, &mut reply.branch, &mut reply.agent, &mut reply.tier, &mut reply.geography]
+            {
+                *name = self.names.id(names.text(*name));
+            }
+        }
+    }
+}
+
+/// The ending that a repair gives to the message ids of copies of a reply, so that Claude Code does not send them.
+pub const COPY_SUFFIX: &str = "_copy";
+
+/// Returns the message id of the reply that a line belongs to, be it a copy that a repair renamed.
+pub fn original_message(id: &str) -> &str {
+    id.trim_end_matches(COPY_SUFFIX)
 }
 
 #[cfg(test)]
@@ -293,6 +313,7 @@ mod tests {
         again.add(&line("a", 1));
         assert_eq!(again.forget_left(), 0);
         assert_eq!((now.forget_left(), outputs(&now)), (1, vec![2]));
+        assert!(!now.names().iter().any(|name| name == "x"), "names of what was forgotten are forgotten");
         now.add(&line("b", 3));
         assert_eq!(outputs(&now), [3]);
     }

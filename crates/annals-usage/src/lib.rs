@@ -34,7 +34,7 @@ mod window;
 
 pub use calendar::{Period, Weeks};
 pub use encode::DecodeError;
-pub use file::{ClientCost, ClientModel, FileCount, FileFacts, Line};
+pub use file::{COPY_SUFFIX, ClientCost, ClientModel, FileCount, FileFacts, Line, original_message};
 pub use hash::stable_hash;
 pub use ledger::{CountedFile, Ledger, LedgerFile, Response, Session};
 pub use money::Money;

@@ -75,6 +75,8 @@ pub struct ReportOptions {
     pub cost_mode: CostMode,
     /// The ends of five-hour windows that are known.
     pub window_ends: Vec<i64>,
+    /// Whether status lines recorded how much of a plan is used: costs are then what the API would charge, and not what is paid.
+    pub has_plan: bool,
     /// The present, in milliseconds since 1970.
     pub now: i64,
 }
@@ -91,6 +93,7 @@ impl Default for ReportOptions {
             branch: None,
             cost_mode: CostMode::Auto,
             window_ends: Vec::new(),
+            has_plan: false,
             now: 0,
         }
     }
@@ -186,6 +189,17 @@ impl Report {
         }
         sort(&mut rows, options.by);
         Self { rows, total }
+    }
+
+    /// Returns all responses that a report is about, each with its cost.
+    pub fn costs<'a>(
+        ledger: &'a Ledger,
+        prices: &Prices,
+        options: &ReportOptions,
+    ) -> Vec<(&'a Response, Option<Money>)> {
+        let mut found = Vec::new();
+        for_each(ledger, prices, options, |response, priced| found.push((response, priced.cost())));
+        found
     }
 
     /// Returns the responses of the row with a key, in the order of time, each with its cost.

@@ -1,12 +1,18 @@
-//! Classes of failed calls, recognised by what the result says.
+//! Classes of failed calls: by what is recorded about the call first, by what its result says second.
 
-/// Raised whenever a text would get another class.
-pub const ERROR_CLASSES_VERSION: u32 = 1;
+use annals_transcript::tool::State;
+
+/// Raised whenever a call would get another class.
+pub const ERROR_CLASSES_VERSION: u32 = 2;
 
 /// Why a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ErrorClass {
+    /// A person or a rule did not allow the call.
+    Rejected,
+    /// A person interrupted it, or it was cancelled with another call.
+    Interrupted,
     /// The command took too long.
     Timeout,
     /// A file was to be changed that had not been read.
@@ -19,13 +25,15 @@ pub enum ErrorClass {
     AmbiguousEdit,
     /// The new text is the old one.
     NoChange,
-    /// The text to be replaced, or a cell of a notebook, is not in the file.
+    /// The text to be replaced is not in the file.
     TextNotFound,
+    /// A cell is not in the notebook.
+    CellNotFound,
     /// A file or folder does not exist.
     FileNotFound,
     /// The system or a rule does not permit it.
     Permission,
-    /// A command or tool does not exist.
+    /// A command or tool does not exist, or is the wrong one for this kind of file.
     UnknownCommand,
     /// An address is in use.
     PortInUse,
@@ -45,6 +53,8 @@ impl ErrorClass {
     /// Returns its name in outputs.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Rejected => "rejected",
+            Self::Interrupted => "interrupted",
             Self::Timeout => "timeout",
             Self::NotRead => "not_read",
             Self::ChangedSinceRead => "changed_since_read",
@@ -52,6 +62,7 @@ impl ErrorClass {
             Self::AmbiguousEdit => "ambiguous_edit",
             Self::NoChange => "no_change",
             Self::TextNotFound => "text_not_found",
+            Self::CellNotFound => "cell_not_found",
             Self::FileNotFound => "file_not_found",
             Self::Permission => "permission",
             Self::UnknownCommand => "unknown_command",
@@ -64,13 +75,38 @@ impl ErrorClass {
         }
     }
 
+    /// Returns the class of a call with this state and this text as its result; `None` if it did not fail.
+    pub(crate) fn of(state: State, text: &str) -> Option<Self> {
+        match state {
+            State::Ok | State::Pending => None,
+            State::Denied => Some(Self::Rejected),
+            State::Interrupted | State::Cancelled => Some(Self::Interrupted),
+            State::Error => Some(Self::of_text(text)),
+        }
+    }
+
     /// Returns the class of the text of a failed result.
-    pub(crate) fn of(text: &str) -> Self {
+    fn of_text(text: &str) -> Self {
         let text = text.to_lowercase();
         let has_all = |signs: &&[&str]| signs.iter().all(|sign| text.contains(sign));
         let found = SIGNS.iter().find(|(_, alternatives)| alternatives.iter().any(has_all));
-        found.map_or(Self::Other, |(class, _)| *class)
+        match found {
+            Some((class, _)) => *class,
+            None if has_stack(&text) => Self::Crash,
+            None => Self::Other,
+        }
     }
+}
+
+/// Returns whether a text has three stack frames in a row, as JavaScript, Java, C# and Python print them. One such line may be prose.
+fn has_stack(text: &str) -> bool {
+    let is_frame = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("at ") && line.contains([':', '('])
+            || line.starts_with("file \"") && line.contains(", line ")
+    };
+    let lines: Vec<_> = text.lines().map(is_frame).collect();
+    lines.windows(3).any(|three| three.iter().all(|is_frame| *is_frame))
 }
 
 /// What the classes are recognised by, in lower case: the texts of one of the alternatives. The first class that matches counts, so those that
@@ -84,16 +120,30 @@ const SIGNS: &[(ErrorClass, &[&[&str]])] = &[
     ),
     (ErrorClass::AmbiguousEdit, &[&["matches of the string to replace", "replace_all"]]),
     (ErrorClass::NoChange, &[&["old_string and new_string are exactly the same"], &["no changes to make"]]),
-    (ErrorClass::TextNotFound, &[&["string to replace not found"], &["cell with id", "not found"]]),
+    (ErrorClass::TextNotFound, &[&["string to replace not found"]]),
+    (ErrorClass::CellNotFound, &[&["cell with id", "not found"], &["cell not found in notebook"]]),
     (ErrorClass::Timeout, &[&["command timed out"], &["timed out after"], &["operation timed out"]]),
     (
         ErrorClass::Api,
-        &[&["api error"], &["overloaded_error"], &["rate_limit_error"], &["prompt is too long"]],
+        &[
+            &["api error"],
+            &["overloaded_error"],
+            &["rate_limit_error"],
+            &["prompt is too long"],
+            &["usage limit reached"],
+        ],
     ),
     (ErrorClass::PortInUse, &[&["address already in use"], &["eaddrinuse"]]),
     (
         ErrorClass::UnknownCommand,
-        &[&["command not found"], &["no such tool available"], &["is not recognized as"], &["unknown tool"]],
+        &[
+            &["command not found"],
+            &["exit code 127"],
+            &["no such tool available"],
+            &["is not recognized as"],
+            &["unknown tool"],
+            &["file is a jupyter notebook"],
+        ],
     ),
     (
         ErrorClass::Syntax,
@@ -121,6 +171,8 @@ const SIGNS: &[(ErrorClass, &[&[&str]])] = &[
         &[
             &["mcp", "not connected"],
             &["failed to fetch"],
+            &["unable to fetch"],
+            &["unable to verify if domain"],
             &["econnrefused"],
             &["connection refused"],
             &["could not resolve host"],
@@ -167,12 +219,24 @@ mod tests {
             ("thread 'main' panicked at src/main.rs:1:1", ErrorClass::Crash),
             ("<tool_use_error>InputValidationError: Edit failed</tool_use_error>", ErrorClass::Syntax),
             ("Error: listen EADDRINUSE: address already in use :::3000", ErrorClass::PortInUse),
+            ("frobnicator\n  at a (x.js:1)\n  at b (x.js:2)\n  at c (x.js:3)", ErrorClass::Crash),
+            ("one line\n  at noon: tea\nanother", ErrorClass::Other),
+            ("Cell with ID \"c1\" not found in notebook.", ErrorClass::CellNotFound),
+            ("Exit code 127", ErrorClass::UnknownCommand),
             ("Exit code 1", ErrorClass::Other),
             ("", ErrorClass::Other),
         ];
         for (text, class) in texts {
-            assert_eq!(ErrorClass::of(text), class, "{text}");
+            assert_eq!(ErrorClass::of(State::Error, text), Some(class), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_recorded_about_a_call_comes_before_its_text() {
+        let text = "Command timed out after 2m";
+        let classes = [State::Denied, State::Interrupted, State::Cancelled, State::Error, State::Ok]
+            .map(|state| ErrorClass::of(state, text).map_or("", ErrorClass::name));
+        assert_eq!(classes, ["rejected", "interrupted", "interrupted", "timeout", ""]);
     }
 
     #[test]
@@ -181,7 +245,7 @@ mod tests {
             for signs in *alternatives {
                 let text = signs.join(" ");
                 assert_eq!(text, text.to_lowercase());
-                assert_eq!(ErrorClass::of(&text), *class, "{text}");
+                assert_eq!(ErrorClass::of(State::Error, &text), Some(*class), "{text}");
             }
         }
     }

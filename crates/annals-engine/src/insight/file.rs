@@ -243,21 +243,34 @@ fn call_fact(
         removed,
         skill: line.skill,
         agent_type: line.agent_type,
-        error: if state == State::Error { error_of(call, snapshot)? } else { None },
+        error: error_of(call, state, snapshot)?,
         id,
     })
 }
 
-/// Returns the class and the first line of the error of a failed call.
-fn error_of(call: &Call, snapshot: &Snapshot) -> Result<Option<(ErrorClass, String)>, Error> {
-    let Some((_, block)) = call.result else { return Ok(None) };
-    let bytes = snapshot.span(block.offset, block.length)?;
-    let text =
-        tool::read_result(&bytes).map(|result| result.content().text().into_owned()).unwrap_or_default();
+/// Returns the class and the first line of the error of a call that failed or was stopped; `None` for all others. The line is not masked.
+pub fn call_error(
+    conversation: &Conversation<'_>,
+    call: &Call,
+) -> Result<Option<(ErrorClass, String)>, Error> {
+    error_of(call, conversation.state(call)?, conversation.transcript())
+}
+
+fn error_of(call: &Call, state: State, snapshot: &Snapshot) -> Result<Option<(ErrorClass, String)>, Error> {
+    if matches!(state, State::Ok | State::Pending) {
+        return Ok(None);
+    }
+    let text = match call.result {
+        Some((_, block)) => {
+            let bytes = snapshot.span(block.offset, block.length)?;
+            tool::read_result(&bytes).map(|result| result.content().text().into_owned()).unwrap_or_default()
+        }
+        None => String::new(),
+    };
     // It is masked where it is shown, and there nobody would recognise a part of a secret.
     let shown = cut_between_words(&first_line(&text), LONGEST_ERROR, false);
     let shown = if shown.is_empty() && !text.trim().is_empty() { "…".to_owned() } else { shown };
-    Ok(Some((ErrorClass::of(&text), shown)))
+    Ok(ErrorClass::of(state, &text).map(|class| (class, shown)))
 }
 
 /// Returns the first line of an error that says something. An exit code says little, so the line behind it is added.

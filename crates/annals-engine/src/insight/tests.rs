@@ -23,7 +23,7 @@ fn insight_of(transcripts: &[&str], since: Option<&str>, hours: i8) -> Insight {
     let files = Selection::of_projects(std::iter::once(folder.path().join("projects"))).files;
     let since = since.map(|since| since.parse::<Timestamp>().unwrap().as_millisecond());
     let options = InsightOptions { since, until: None, zone: TimeZone::fixed(jiff::tz::offset(hours)) };
-    let (insight, errors) = insight(files, &options, drop);
+    let (insight, errors) = insight(files, &options, |_| ControlFlow::Continue(()));
     assert!(errors.is_empty(), "{errors:?}");
     insight
 }
@@ -73,4 +73,34 @@ fn long_pauses_inside_a_turn_are_not_work() {
         .replace("2026-11-16T23:30:3", "2026-11-17T23:30:3");
     let insight = insight_of(&[&format!("{PROMPT}\n{late}")], None, 0);
     assert_eq!(insight.active_ms, 12_000 + 10_000);
+}
+
+#[test]
+fn calls_that_were_stopped_and_errors_of_no_class_are_named() {
+    let calls = CALLS
+        .replace(r#""content":"ok""#, r#""is_error":true,"content":"The user doesn't want to proceed with this tool use. The tool use was rejected""#)
+        .replace("<tool_use_error>Command timed out after 2m</tool_use_error>", "Exit code 3\\n天气 frobnicated");
+    let insight = insight_of(&[&format!("{PROMPT}\n{calls}")], None, 0);
+    let mut classes: Vec<_> = insight.errors.iter().map(|error| error.class.name()).collect();
+    classes.sort_unstable();
+    assert_eq!(classes, ["other", "rejected"]);
+    let other = insight.errors.iter().find(|error| error.class == ErrorClass::Other).unwrap();
+    assert_eq!(other.signatures, [("Exit code 3: 天气 frobnicated".to_owned(), 1)]);
+    assert_eq!(insight.tools["Edit"].stopped, 1);
+}
+
+#[test]
+fn reading_can_be_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = (0..20)
+        .map(|number| {
+            let path = folder.path().join(format!("{number}.jsonl"));
+            fs::write(&path, format!("{}\n", PROMPT.replace("u1", &format!("u{number}")))).unwrap();
+            TranscriptFile::at(&path)
+        })
+        .collect();
+    let options = InsightOptions { since: None, until: None, zone: TimeZone::UTC };
+    let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let (insight, _) = one_thread.install(|| insight(files, &options, |_| ControlFlow::Break(())));
+    assert_eq!(insight.turns, 1);
 }

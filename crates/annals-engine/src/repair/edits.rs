@@ -1,10 +1,13 @@
 //! Lines to append: copies of entries with changes, and new entries.
 
+use std::collections::{HashMap, HashSet};
+
 use annals_transcript::json::{Value, quote};
 use annals_transcript::patch;
+use jiff::Timestamp;
 
 /// What is changed, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Change {
     /// What is done.
     pub kind: ChangeKind,
@@ -15,7 +18,7 @@ pub struct Change {
 }
 
 /// What a repair does to an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChangeKind {
     /// It is written again because Claude Code cannot read its line.
@@ -102,11 +105,16 @@ impl ChangeKind {
     }
 }
 
+/// How the reason begins for which an entry hangs on one that the repair adds.
+pub(super) const FOLLOWS_NEW_ENTRY: &str = "it follows the ";
+
 /// The lines that a repair appends.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edits {
     lines: Vec<(String, Vec<u8>)>,
-    pub(super) changes: Vec<Change>,
+    /// The index of the line of each uuid.
+    index: HashMap<String, usize>,
+    changes: Changes,
     /// The uuid of the message that becomes the last line.
     pub(super) leaf: Option<String>,
     /// A `last-prompt` that names it, if the file has one that names another.
@@ -119,28 +127,33 @@ impl Edits {
         self.lines.is_empty() && self.leaf.is_none() && self.last_prompt.is_none()
     }
 
+    /// Returns the changes, in the order in which they were made.
+    pub(super) fn changes(&self) -> &[Change] {
+        &self.changes.list
+    }
+
     /// Returns the changed line of an entry.
     pub(super) fn get(&self, uuid: &str) -> Option<&[u8]> {
-        self.lines.iter().find(|(one, _)| one == uuid).map(|(_, line)| &line[..])
+        self.index.get(uuid).map(|&index| &self.lines[index].1[..])
     }
 
     /// Replaces the line of an entry and notes the change.
     pub(super) fn put(&mut self, uuid: &str, json: Vec<u8>, kind: ChangeKind, line: Option<u64>) {
-        match self.lines.iter_mut().find(|(one, _)| one == uuid) {
-            Some((_, old)) => *old = json,
-            None => self.lines.push((uuid.to_owned(), json)),
+        if let Some(&index) = self.index.get(uuid) {
+            self.lines[index].1 = json;
+        } else {
+            self.index.insert(uuid.to_owned(), self.lines.len());
+            self.lines.push((uuid.to_owned(), json));
         }
-        let change = Change { kind, uuid: uuid.to_owned(), line };
-        if !self.changes.contains(&change) {
-            self.changes.push(change);
-        }
+        self.changes.add(Change { kind, uuid: uuid.to_owned(), line });
     }
 
-    /// Returns the bytes of a file with the lines behind them. `leaf` is the line of the last message.
-    pub(super) fn applied_to(&self, file: &[u8], leaf: Option<&[u8]>) -> Vec<u8> {
-        let mut bytes = file.to_vec();
-        bytes.extend(self.appended(file, leaf));
-        bytes
+    /// Makes an entry the last line, unless that was done.
+    pub(super) fn end_with(&mut self, uuid: &str, line: Option<u64>) {
+        if self.leaf.is_none() {
+            self.leaf = Some(uuid.to_owned());
+            self.changes.add(Change { kind: ChangeKind::Leaf, uuid: uuid.to_owned(), line });
+        }
     }
 
     /// Returns the bytes to append to a file.
@@ -161,6 +174,21 @@ impl Edits {
             bytes.push(b'\n');
         }
         bytes
+    }
+}
+
+/// Changes, each once, in the order in which they were made.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes {
+    pub(super) list: Vec<Change>,
+    noted: HashSet<Change>,
+}
+
+impl Changes {
+    pub(super) fn add(&mut self, change: Change) {
+        if self.noted.insert(change.clone()) {
+            self.list.push(change);
+        }
     }
 }
 
@@ -208,4 +236,10 @@ pub(super) fn new_user_entry(
     }
     json.push('}');
     json.into_bytes()
+}
+
+/// Returns a time as entries have it.
+pub(super) fn time_text(ms: i64) -> String {
+    Timestamp::from_millisecond(ms)
+        .map_or_else(|_| "1970-01-01T00:00:00.000Z".to_owned(), |time| format!("{time:.3}"))
 }

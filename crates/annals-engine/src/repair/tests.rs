@@ -1,4 +1,13 @@
+use std::collections::BTreeSet;
+use std::fs;
+
+use annals_transcript::chain::Chain;
+use annals_transcript::model;
+use annals_transcript::session::Session;
+
 use super::*;
+use crate::analysis::Branch;
+use crate::scratch::Scratch;
 
 /// Lines of a conversation: each is `(type, uuid, parent, second, content)`.
 fn file(lines: &[(&str, &str, &str, i64, &str)]) -> String {
@@ -89,6 +98,50 @@ fn lines_in_another_order_only_need_the_leaf_at_the_end() {
 }
 
 #[test]
+fn a_message_without_a_uuid_does_not_become_the_end_of_the_conversation() {
+    let lines: Vec<String> = conversation().into_iter().map(entry).collect();
+    let unnamed = entry(("user", "x", "a1", 90, "Lost")).replace(r#""uuid":"x","#, "");
+    for unnamed in [
+        unnamed.clone(),
+        unnamed.replace(r#""type":"user","#, ""),
+        format!("[{}]", entry(("user", "x", "a1", 90, "Lost"))),
+    ] {
+        let file = [&lines[..2], &[unnamed], &lines[2..]].concat().join("\n") + "\n";
+        let plan = repaired(file.as_bytes());
+        assert_eq!((plan.before.sent, plan.after.sent), (6, 6), "{file}");
+        assert!(!kinds(&plan).contains(&("leaf", "x")), "{:?}", kinds(&plan));
+    }
+}
+
+#[test]
+fn no_message_is_exchanged_for_another_one() {
+    // One message a second, so that Claude Code bridges what is lost. A prompt is there twice, and the prompt after its reply is torn.
+    let one = |number: i64, uuid: &str| {
+        let parent = if number == 0 { String::new() } else { format!("e{}", number - 1) };
+        let (kind, content) = if number % 2 == 0 { ("user", "Prompt") } else { ("assistant", TEXT) };
+        entry((kind, uuid, &parent, number, content))
+    };
+    let mut lines: Vec<String> = (0..16).map(|number| one(number, &format!("e{number}"))).collect();
+    lines.insert(11, one(10, "copy"));
+    let torn = lines[13].len() - 30;
+    lines[13].truncate(torn);
+    let text = lines.join("\n") + "\n";
+    let plan = repaired(text.as_bytes());
+    let restored = |appended: &[u8]| {
+        let session = Session::read(&[text.as_bytes(), appended].concat()[..]).unwrap();
+        let chain = Chain::build(&session);
+        model::messages(&chain)
+            .iter()
+            .flat_map(|message| message.entries.to_vec())
+            .filter_map(|node| session.nodes()[node].id)
+            .map(|id| session.id_texts().get(id))
+            .collect::<BTreeSet<_>>()
+    };
+    let (before, after) = (restored(&[]), restored(&plan.appended));
+    assert!(before.len() > 10 && before.is_subset(&after), "{before:?} {after:?}");
+}
+
+#[test]
 fn a_rewind_is_not_repaired() {
     let mut lines = conversation();
     lines[4].2 = "a1";
@@ -173,7 +226,7 @@ fn another_branch_can_be_chosen() {
     let options = RepairOptions { branch: Some("a2".to_owned()), ..RepairOptions::default() };
     let chosen = plan(text.as_bytes(), &options);
     assert_eq!(kinds(&chosen), [("leaf", "a2")]);
-    assert_eq!(chosen.branches, [Branch { uuid: "a3".to_owned(), line: 6, messages: 2 }]);
+    assert_eq!(chosen.branches, [Branch { uuid: "a3".to_owned(), line: 6, messages: 2, is_newer: true }]);
 }
 
 #[test]
@@ -189,4 +242,135 @@ fn any_bytes_are_planned_without_a_panic() {
     ] {
         repaired(bytes);
     }
+}
+
+/// A conversation with a compaction in the middle, and the boundary as a line.
+fn compacted() -> String {
+    let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"b","parentUuid":null,"logicalParentUuid":"a1","isSidechain":false,"timestamp":"2026-01-01T00:02:00.000Z","sessionId":"s","content":"Conversation compacted","compactMetadata":{"trigger":"manual"}}"#;
+    let summary = entry(("user", "c", "b", 121, "What was said so far"))
+        .replace("\"isSidechain\"", "\"isCompactSummary\":true,\"isSidechain\"");
+    let lines = conversation();
+    let before = file(&lines[..2]);
+    let title = "{\"type\":\"custom-title\",\"customTitle\":\"Tea\",\"sessionId\":\"s\"}\n";
+    let mut after = lines[3..].to_vec();
+    after[0].2 = "gone";
+    format!("{before}{title}{boundary}\n{summary}\n{}", file(&after))
+}
+
+#[test]
+fn a_file_that_is_written_anew_has_each_entry_once_and_nothing_that_is_not_sent() {
+    let text = compacted();
+    let options = RepairOptions { in_place: true, ..RepairOptions::default() };
+    let plan = plan(text.as_bytes(), &options);
+    let new = String::from_utf8(plan.rewritten.unwrap()).unwrap();
+    let ids: Vec<String> = new
+        .lines()
+        .map(|line| Value::new(line.as_bytes()).unwrap().text("uuid").unwrap_or_default().into_owned())
+        .collect();
+    assert_eq!(ids, ["", "b", "c", "a2", "u3", "a3"], "{new}");
+    let again = super::plan(new.as_bytes(), &options);
+    assert!(again.is_empty(), "a second repair changes nothing: {again:?}");
+    assert_eq!((plan.after.sent, again.after.sent, again.after.missing.len()), (4, 4, 0));
+}
+
+#[test]
+fn a_file_that_would_not_become_smaller_is_not_written_anew() {
+    let options = RepairOptions { in_place: true, ..RepairOptions::default() };
+    assert!(plan(file(&conversation()).as_bytes(), &options).is_empty());
+}
+
+fn receipts(scratch: &Scratch) -> usize {
+    fs::read_dir(scratch.engine.home().repairs()).map_or(0, Iterator::count)
+}
+
+/// Returns a session whose link is broken, with a long line that a later one replaced: a repair in place makes it smaller.
+fn broken() -> String {
+    let mut lines = conversation();
+    lines[3].2 = "a3";
+    let replaced = entry((
+        "assistant",
+        "a3",
+        "u3",
+        300,
+        &format!("[{{\"type\":\"text\",\"text\":\"{}\"}}]", "x".repeat(2000)),
+    ));
+    replaced + "\n" + &file(&lines)
+}
+
+const LATER: &str = "{\"type\":\"mode\"}\n";
+
+#[test]
+fn what_is_appended_while_a_repair_is_planned_stays_the_end_of_the_file() {
+    let scratch = Scratch::new(&broken());
+    let file = scratch.file();
+    let mut locked = LockedTranscript::open(&scratch.engine, &file, true).unwrap();
+    let plan = plan(&locked.bytes, &RepairOptions::default());
+    assert!(!plan.appended.is_empty());
+    scratch.append(LATER);
+    let (error, is_as_before) = locked.write(&scratch.engine, &file, &plan).unwrap_err();
+    assert!(error.to_string().contains("was changed meanwhile") && is_as_before, "{error}");
+    assert_eq!(scratch.text(), broken() + LATER);
+}
+
+#[test]
+fn what_is_appended_while_a_repair_is_undone_stays() {
+    let scratch = Scratch::new(&broken());
+    let file = scratch.file();
+    scratch.engine.repair(&file, &RepairOptions::default(), true).unwrap();
+    let mut locked = LockedTranscript::open(&scratch.engine, &file, true).unwrap();
+    scratch.append(LATER);
+    let now = scratch.text();
+    assert!(matches!(locked.undo(&scratch.engine, &file), Ok(Undone::Fork { .. })));
+    assert_eq!(scratch.text(), now);
+}
+
+#[test]
+fn a_damaged_backup_is_not_restored() {
+    let scratch = Scratch::new(&broken());
+    let options = RepairOptions { in_place: true, ..RepairOptions::default() };
+    assert!(scratch.engine.repair(&scratch.file(), &options, true).unwrap().plan.rewritten.is_some());
+    let mut entries =
+        fs::read_dir(scratch.engine.home().repairs()).unwrap().map(|entry| entry.unwrap().path());
+    let backup = entries.find(|path| path.extension().is_some_and(|ending| ending == "backup")).unwrap();
+    let sound = fs::read(&backup).unwrap();
+    fs::write(&backup, &sound[..100]).unwrap();
+    let repaired = scratch.text();
+    let error = scratch.engine.undo_repair(&scratch.file(), true).unwrap_err();
+    assert!(error.to_string().contains("is damaged"), "{error}");
+    assert_eq!((scratch.text(), receipts(&scratch)), (repaired, 2), "all is as it was");
+    fs::write(&backup, sound).unwrap();
+    scratch.engine.undo_repair(&scratch.file(), true).unwrap();
+    assert_eq!(scratch.text(), broken());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_repair_through_a_symbolic_link_is_undone_by_the_real_path() {
+    let scratch = Scratch::new(&broken());
+    let link = scratch.folder.path().join("link");
+    std::os::unix::fs::symlink(scratch.folder.path().join("projects/-tea"), &link).unwrap();
+    let by_link = TranscriptFile::at(&link.join(scratch.file().path.file_name().unwrap()));
+    scratch.engine.repair(&by_link, &RepairOptions::default(), true).unwrap();
+    assert!(matches!(scratch.engine.undo_repair(&scratch.file(), true), Ok(Undone::Cut { .. })));
+}
+
+#[test]
+fn a_purge_keeps_the_receipts_while_another_version_is_in_the_trash() {
+    let scratch = Scratch::new(&broken());
+    let options = RepairOptions { in_place: true, ..RepairOptions::default() };
+    scratch.engine.repair(&scratch.file(), &options, true).unwrap();
+    let repaired = scratch.text();
+    let first = scratch.engine.delete(&scratch.file(), true).unwrap();
+    fs::write(scratch.file().path, file(&conversation())).unwrap();
+    let second = scratch.engine.delete(&scratch.file(), true).unwrap();
+    scratch.engine.purge(&second).unwrap();
+    assert_eq!(receipts(&scratch), 2);
+    scratch.engine.restore(&first).unwrap();
+    assert_eq!(scratch.text(), repaired);
+    scratch.engine.undo_repair(&scratch.file(), true).unwrap();
+    assert_eq!(scratch.text(), broken());
+    scratch.engine.repair(&scratch.file(), &options, true).unwrap();
+    let last = scratch.engine.delete(&scratch.file(), true).unwrap();
+    scratch.engine.purge(&last).unwrap();
+    assert_eq!(receipts(&scratch), 0);
 }

@@ -8,7 +8,7 @@ use annals_transcript::write::new_id;
 use annals_transcript::{Entry, Kind, Problem};
 
 use super::edits::{ChangeKind, Edits, on_one_line, set};
-use super::graph::Places;
+use crate::analysis::graph::Places;
 
 /// Returns the messages of a file that Claude Code does not load because they lack something that can be added.
 pub(super) fn named(file: &[u8]) -> (Edits, Places) {
@@ -25,15 +25,20 @@ pub(super) fn named(file: &[u8]) -> (Edits, Places) {
 /// After this many beginnings of objects in one damaged line, the rest of it is given up.
 const ATTEMPTS: usize = 64;
 
+/// The search for objects that span lines reads at most this many times the bytes of the file.
+const MOST_SEARCHED: usize = 64;
+
 #[derive(Default)]
 struct Unnamed {
     /// The uuids of all messages.
     ids: HashSet<String>,
     /// The type and the content of all messages that have a uuid.
     contents: HashSet<(String, Vec<u8>)>,
-    /// Parents that messages name, with the place of the message.
+    /// Parents that messages name, with the place of the message, in the order of the file.
     parents: Vec<(String, u64)>,
     candidates: Vec<(Vec<u8>, u64, u64)>,
+    /// How many bytes were read in search of objects that span lines.
+    searched: usize,
 }
 
 impl Unnamed {
@@ -83,6 +88,10 @@ impl Unnamed {
         let end = (start + entry.bytes().len()).min(file.len());
         let mut from = start;
         for _ in 0..ATTEMPTS {
+            // An object that is not closed is read up to the end of the file: many of them would take for ever.
+            if self.searched > MOST_SEARCHED.saturating_mul(file.len()) {
+                return;
+            }
             let Some(brace) = memchr::memchr(b'{', &file[from..end]).map(|at| from + at) else { return };
             from = brace + 1;
             let begins = file[from..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'"');
@@ -90,7 +99,9 @@ impl Unnamed {
                 continue;
             }
             let found = Entry::new(&file[brace..]);
-            let Some(object) = found.body().filter(|_| found.problem().is_none()) else { continue };
+            let object = found.body().filter(|_| found.problem().is_none());
+            self.searched += object.map_or(file.len() - brace, |object| object.bytes().len());
+            let Some(object) = object else { continue };
             let is_entry = Entry::new(object.bytes()).kind().is_message()
                 && object.get("uuid").is_some()
                 && object.get("parentUuid").is_some();
@@ -106,6 +117,10 @@ impl Unnamed {
 
     fn finish(mut self) -> (Edits, Places) {
         let (mut edits, mut places) = (Edits::default(), HashMap::new());
+        let mut unknown: Vec<(String, u64)> = std::mem::take(&mut self.parents);
+        unknown.retain(|(parent, _)| !self.ids.contains(parent));
+        let mut next_unknown = 0;
+        self.candidates.sort_by_key(|&(_, place, _)| place);
         for (json, place, line) in std::mem::take(&mut self.candidates) {
             let Some(body) = Value::new(&json) else { continue };
             let own = body.text("uuid").map(std::borrow::Cow::into_owned);
@@ -117,8 +132,14 @@ impl Unnamed {
                 continue;
             }
             // An entry behind it names the uuid that it had.
-            let named = self.parents.iter().find(|(parent, at)| *at > place && !self.ids.contains(parent));
-            let uuid = own.or_else(|| named.map(|(parent, _)| parent.clone())).unwrap_or_else(new_id);
+            while unknown
+                .get(next_unknown)
+                .is_some_and(|(parent, at)| *at <= place || self.ids.contains(parent))
+            {
+                next_unknown += 1;
+            }
+            let named = unknown.get(next_unknown).map(|(parent, _)| parent.clone());
+            let uuid = own.or(named).unwrap_or_else(new_id);
             self.ids.insert(uuid.clone());
             let role = body.get("message").and_then(|message| message.text("role")).unwrap_or_default();
             let mut json = set(&json, "uuid", &quote(&uuid));

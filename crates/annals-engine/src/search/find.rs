@@ -10,11 +10,12 @@ use annals_transcript::Entry;
 use annals_transcript::line::read_span;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use super::document::{self, Setting};
 use super::filter::{self, Conditions};
-use super::index::{Index, part_at, stored_path};
+use super::index::{Index, part_at};
 use super::update;
 use super::{
     Copy, Hit, Limit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter,
@@ -25,10 +26,10 @@ use crate::files::{TranscriptFile, open_regular};
 use crate::symlink_guard::SymlinkGuard;
 
 /// If no more documents match, all of them are ranked.
-const FEW: u64 = 4_000;
+const FEW: usize = 4_000;
 
 /// If more match, so many of the newest are ranked.
-const NEWEST: u64 = 2_000;
+const NEWEST: usize = 2_000;
 
 /// Matches are ranked by their words if no word is in more documents.
 const MOST_RANKED: u64 = 20_000;
@@ -60,8 +61,7 @@ pub(super) fn find(
         }
     };
     let search = Search { connection: &connection, query, conditions, start };
-    let total = search.total()?;
-    let (candidates, ranking) = search.candidates(total, options.order)?;
+    let Matches { total, candidates, ranking } = search.matches(options.order)?;
     let mut shower = Shower {
         search: &search,
         index,
@@ -70,10 +70,10 @@ pub(super) fn find(
         width: options.snippet_width,
         reveal: options.reveal,
         read_bytes: 0,
-        files: HashMap::new(),
     };
-    let groups = shower.groups(candidates, options.per_session.is_some())?;
-    let sessions = shower.sessions(&groups);
+    let by_session = options.per_session.is_some();
+    let groups = shower.groups(candidates, by_session)?;
+    let sessions = if by_session { groups.len() } else { shower.sessions(&groups)? };
     let (hits, next, cut) = shower.page(&groups, options)?;
     Ok(Ok(SearchAnswer {
         hits,
@@ -125,6 +125,14 @@ struct Search<'s> {
     start: SearchCursor,
 }
 
+/// What matches.
+struct Matches {
+    total: u64,
+    /// The documents that are ranked, the best first.
+    candidates: Vec<Candidate>,
+    ranking: Ranking,
+}
+
 /// A document that matches.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
@@ -142,49 +150,135 @@ impl Candidate {
 }
 
 impl Search<'_> {
-    /// Returns a statement over the documents that match, and the expression that FTS5 gets.
-    fn statement(&self, columns: &str, needs_documents: bool) -> (String, Option<String>) {
-        let newest = self.start.newest;
+    /// Returns a statement over the documents that match, with its parameters: the last document, and the expression that FTS5 gets.
+    fn statement(&self, columns: &str, needs_documents: bool) -> (String, Vec<SqlValue>) {
         let filters = self.conditions.sql();
+        let newest = SqlValue::from(self.start.newest);
         match self.query.fts_match() {
             FtsMatch::Rows(rows) if needs_documents || !self.conditions.is_empty() => (
                 format!(
                     "SELECT {columns} FROM text CROSS JOIN documents d ON d.id = text.rowid \
-                     WHERE text MATCH ?1 AND text.rowid <= {newest}{filters}"
+                     WHERE text MATCH ?2 AND text.rowid <= ?1{filters}"
                 ),
-                Some(rows),
+                vec![newest, rows.into()],
             ),
             FtsMatch::Rows(rows) => {
-                let sql =
-                    format!("SELECT {columns} FROM text WHERE text MATCH ?1 AND text.rowid <= {newest}");
-                (sql, Some(rows))
+                let sql = format!("SELECT {columns} FROM text WHERE text MATCH ?2 AND text.rowid <= ?1");
+                (sql, vec![newest, rows.into()])
             }
             FtsMatch::Everything => {
-                (format!("SELECT {columns} FROM documents d WHERE d.id <= {newest}{filters}"), None)
+                (format!("SELECT {columns} FROM documents d WHERE d.id <= ?1{filters}"), vec![newest])
             }
             FtsMatch::AllRowsBut(rows) => (
                 format!(
-                    "SELECT {columns} FROM documents d WHERE d.id <= {newest}{filters} \
-                     AND d.id NOT IN (SELECT rowid FROM text WHERE text MATCH ?1)"
+                    "SELECT {columns} FROM documents d WHERE d.id <= ?1{filters} \
+                     AND d.id NOT IN (SELECT rowid FROM text WHERE text MATCH ?2)"
                 ),
-                Some(rows),
+                vec![newest, rows.into()],
             ),
         }
     }
 
-    fn total(&self) -> rusqlite::Result<u64> {
-        let (sql, expression) = self.statement("count(*)", false);
-        self.connection.query_row(&sql, params_from_iter(expression), |row| row.get(0))
+    /// Returns the documents that match and are ranked, the best first.
+    fn matches(&self, order: Order) -> rusqlite::Result<Matches> {
+        let (total, mut candidates) = match order {
+            Order::Relevance => self.by_relevance()?,
+            Order::Time => self.by_time()?,
+        };
+        candidates.sort_by(|one, other| other.score.total_cmp(&one.score).then(other.id.cmp(&one.id)));
+        let is_cut = order == Order::Relevance && total > FEW as u64;
+        Ok(Matches { total, candidates, ranking: if is_cut { Ranking::Newest } else { Ranking::All } })
+    }
+
+    /// Returns how many documents match, and all of them with their times.
+    fn by_time(&self) -> rusqlite::Result<(u64, Vec<Candidate>)> {
+        let columns = format!("d.id, {}, d.time", self.conditions.file());
+        let (sql, parameters) = self.statement(&columns, true);
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let candidate = |row: &Row<'_>| {
+            #[expect(clippy::cast_precision_loss, reason = "times of this age are exact")]
+            let score = row.get::<_, Option<i64>>(2)?.unwrap_or(0) as f64;
+            Ok(Candidate { id: row.get(0)?, file: row.get(1)?, score })
+        };
+        let candidates = statement.query_map(params_from_iter(parameters), candidate)?;
+        let candidates = candidates.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok((candidates.len() as u64, candidates))
+    }
+
+    /// Returns how many documents match, and those that are ranked with their scores.
+    fn by_relevance(&self) -> rusqlite::Result<(u64, Vec<Candidate>)> {
+        let (total, documents) = self.newest_documents()?;
+        let relevances = if total <= FEW as u64 && self.can_rank_words()? {
+            self.relevances()?
+        } else {
+            // The part and the age of a match decide.
+            documents.into_iter().map(|id| (id, 1.0)).collect()
+        };
+        let now = Timestamp::from_millisecond(self.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
+        let sql =
+            format!("SELECT {}, d.part, d.time FROM documents d WHERE d.id = ?1", self.conditions.file());
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut candidates = Vec::with_capacity(relevances.len());
+        for (id, relevance) in relevances {
+            let candidate = statement.query_row([id], |row| {
+                let score = score(relevance, part_at(row.get(1)?), row.get(2)?, now);
+                Ok(Candidate { id, file: row.get(0)?, score })
+            });
+            // Damage that SQLite does not notice may find a document that there is not.
+            candidates.extend(candidate.optional()?);
+        }
+        Ok((total, candidates))
+    }
+
+    /// Returns how many documents match, and their numbers; if there are many, those of the newest. A phrase of frequent words takes
+    /// long to find, so that it is looked for once if few documents have it.
+    fn newest_documents(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
+        let id = if self.has_text() { "text.rowid" } else { "d.id" };
+        let (sql, parameters) = self.statement(id, false);
+        if self.has_text() && self.conditions.is_empty() {
+            let few = self.documents(&format!("{sql} LIMIT {}", FEW + 1), &parameters)?;
+            if few.len() <= FEW {
+                return Ok((few.len() as u64, few));
+            }
+            let newest = self.documents(&format!("{sql} ORDER BY {id} DESC LIMIT {NEWEST}"), &parameters)?;
+            let (sql, parameters) = self.statement("count(*)", false);
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            return Ok((statement.query_row(params_from_iter(parameters), |row| row.get(0))?, newest));
+        }
+        // A filter looks at every document, so that all of them are counted on the way.
+        let mut all = self.documents(&format!("{sql} ORDER BY {id}"), &parameters)?;
+        let total = all.len();
+        if total > FEW {
+            all.drain(..total - NEWEST);
+        }
+        Ok((total as u64, all))
+    }
+
+    fn documents(&self, sql: &str, parameters: &[SqlValue]) -> rusqlite::Result<Vec<i64>> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.query_map(params_from_iter(parameters), |row| row.get(0))?.collect()
+    }
+
+    /// Returns whether the query has words that documents must have.
+    fn has_text(&self) -> bool {
+        matches!(self.query.fts_match(), FtsMatch::Rows(_))
     }
 
     /// Returns whether FTS5 can rank matches by their words in time: it looks at every document that has one of the words, even
     /// if few documents have all of them.
     fn can_rank_words(&self) -> rusqlite::Result<bool> {
+        let terms = self.query.terms();
+        // One word is in as many documents as match, if no filter leaves any out.
+        let is_one_word = matches!(&*terms, [term] if term.is_one_token()) && self.conditions.is_empty();
+        if is_one_word || !self.has_text() {
+            return Ok(is_one_word);
+        }
         let bounded =
             format!("SELECT count(*) FROM (SELECT 1 FROM text WHERE text MATCH ?1 LIMIT {MOST_RANKED})");
-        for term in self.query.terms() {
+        let words = terms.iter().flat_map(|term| term.tokens()).map(|token| format!("\"{token}\""));
+        for expression in words.chain(terms.iter().map(|term| term.fts_match())) {
             let documents: u64 =
-                self.connection.prepare_cached(&bounded)?.query_row([term.fts_match()], |row| row.get(0))?;
+                self.connection.prepare_cached(&bounded)?.query_row([expression], |row| row.get(0))?;
             if documents == MOST_RANKED {
                 return Ok(false);
             }
@@ -192,35 +286,12 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Returns the documents to be ranked, the best first.
-    fn candidates(&self, total: u64, order: Order) -> rusqlite::Result<(Vec<Candidate>, Ranking)> {
-        let has_text = matches!(self.query.fts_match(), FtsMatch::Rows(_));
-        let by_words = has_text && order == Order::Relevance && total <= FEW && self.can_rank_words()?;
-        // Otherwise the part and the age of a match decide.
-        let relevance = if by_words { "bm25(text, 1.0, 0.7)" } else { "-1.0" };
-        let columns = format!("d.id, {}, d.part, d.time, {relevance}", self.conditions.file());
-        let (sql, expression) = self.statement(&columns, true);
-        let ranking = if total > FEW && order == Order::Relevance { Ranking::Newest } else { Ranking::All };
-        let id = if has_text { "text.rowid" } else { "d.id" };
-        let sql = match ranking {
-            Ranking::All => sql,
-            Ranking::Newest => format!("{sql} ORDER BY {id} DESC LIMIT {NEWEST}"),
-        };
-        let now = Timestamp::from_millisecond(self.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
-        let mut statement = self.connection.prepare(&sql)?;
-        let candidate = |row: &Row<'_>| {
-            let (part, time): (usize, Option<i64>) = (row.get(2)?, row.get(3)?);
-            let score = match order {
-                Order::Relevance => score(-row.get::<_, f64>(4)?, part_at(part), time, now),
-                #[expect(clippy::cast_precision_loss, reason = "times of this age are exact")]
-                Order::Time => time.unwrap_or(0) as f64,
-            };
-            Ok(Candidate { id: row.get(0)?, file: row.get(1)?, score })
-        };
-        let rows = statement.query_map(params_from_iter(expression), candidate)?;
-        let mut candidates = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-        candidates.sort_by(|one, other| other.score.total_cmp(&one.score).then(other.id.cmp(&one.id)));
-        Ok((candidates, ranking))
+    /// Returns the documents that match, and how well FTS5 says that their words do.
+    fn relevances(&self) -> rusqlite::Result<Vec<(i64, f64)>> {
+        let (sql, parameters) = self.statement("text.rowid, -bm25(text, 1.0, 0.7)", false);
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map(params_from_iter(parameters), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
     }
 }
 
@@ -245,7 +316,6 @@ struct Shower<'s> {
     reveal: bool,
     /// The bytes of transcripts that were read.
     read_bytes: u64,
-    files: HashMap<i64, TranscriptFile>,
 }
 
 /// Candidates that are shown together, the best first.
@@ -255,7 +325,7 @@ struct Group {
 
 impl Shower<'_> {
     /// Groups candidates by session, in the order of the best of each; or lets each stand alone.
-    fn groups(&mut self, candidates: Vec<Candidate>, by_session: bool) -> rusqlite::Result<Vec<Group>> {
+    fn groups(&self, candidates: Vec<Candidate>, by_session: bool) -> rusqlite::Result<Vec<Group>> {
         let mut groups: Vec<Group> = Vec::new();
         let mut known: HashMap<String, usize> = HashMap::new();
         let mut known_files: HashMap<i64, usize> = HashMap::new();
@@ -264,7 +334,7 @@ impl Shower<'_> {
             let group = match known_files.get(&candidate.file) {
                 _ if !by_session => new,
                 Some(group) => *group,
-                None => *known.entry(session_key(self.file(candidate.file)?)).or_insert(new),
+                None => *known.entry(session_key(&*self.index.transcript(candidate.file)?)).or_insert(new),
             };
             known_files.insert(candidate.file, group);
             match groups.get_mut(group) {
@@ -276,11 +346,11 @@ impl Shower<'_> {
     }
 
     /// Returns in how many sessions there are candidates.
-    fn sessions(&mut self, groups: &[Group]) -> usize {
+    fn sessions(&self, groups: &[Group]) -> rusqlite::Result<usize> {
         let files: HashSet<_> =
             groups.iter().flat_map(|group| &group.candidates).map(|candidate| candidate.file).collect();
-        let sessions = files.into_iter().filter_map(|file| self.file(file).ok().map(session_key));
-        sessions.collect::<HashSet<_>>().len()
+        let sessions = files.into_iter().map(|file| Ok(session_key(&*self.index.transcript(file)?)));
+        Ok(sessions.collect::<rusqlite::Result<HashSet<_>>>()?.len())
     }
 
     /// Returns the hits of a page, and where the next one begins.
@@ -325,19 +395,21 @@ impl Shower<'_> {
             statement.query_row([candidate.id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let mut hit: Option<Hit> = None;
         for place in self.places(candidate)? {
-            let file = self.file(place.file)?.clone();
+            let file = self.index.transcript(place.file)?;
             match &mut hit {
                 None => {
                     self.read_bytes += place.length;
                     let read = self.read(&file, &place, number, identity);
-                    hit = read.map(|found| found.hit(file, tool.clone(), candidate.score, in_session));
+                    hit = read
+                        .map(|found| found.hit((*file).clone(), tool.clone(), candidate.score, in_session));
                 }
                 Some(hit) if hit.copies.len() < MOST_COPIES => {
-                    let is_new = hit.file != file && hit.copies.iter().all(|copy| copy.file != file);
+                    let is_new = hit.file != *file && hit.copies.iter().all(|copy| copy.file != *file);
                     if is_new {
                         self.read_bytes += place.length;
                         let read = self.read(&file, &place, number, identity);
-                        hit.copies.extend(read.map(|found| Copy { file, entry: found.entry }));
+                        let copy = |found: ReadDocument| Copy { file: (*file).clone(), entry: found.entry };
+                        hit.copies.extend(read.map(copy));
                     }
                 }
                 Some(_) => break,
@@ -401,22 +473,6 @@ impl Shower<'_> {
             time: setting.time.and_then(|time| Timestamp::from_millisecond(time).ok()),
             snippet,
         })
-    }
-
-    /// Returns a file by its number.
-    fn file(&mut self, number: i64) -> rusqlite::Result<&TranscriptFile> {
-        match self.files.entry(number) {
-            std::collections::hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
-            std::collections::hash_map::Entry::Vacant(vacant) => {
-                let sql = "SELECT path, session, agent FROM files WHERE id = ?1";
-                let mut statement = self.search.connection.prepare_cached(sql)?;
-                let file = statement.query_row([number], |row| {
-                    let path = stored_path(row.get_ref(0)?.as_blob()?);
-                    Ok(TranscriptFile { path, session: row.get(1)?, agent: row.get(2)? })
-                })?;
-                Ok(vacant.insert(file))
-            }
-        }
     }
 }
 

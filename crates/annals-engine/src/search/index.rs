@@ -17,11 +17,12 @@
 //! FTS5 stores words in segments, one more with each transaction, and merges them from time to time. A document that is
 //! removed is not found any more, but its words stay in their segment until it is merged; [`Index::compact`] does that at once.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use annals_search::{Part, Role, TOKENIZER};
@@ -33,12 +34,15 @@ use rusqlite::{
 };
 
 use super::document::Subject;
-use crate::database::{remove_file, version};
+use crate::database::{move_away, move_back, remove_file, version};
 use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
 
 /// The version of the layout and of everything that decides what is stored: documents, tokens, identities.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
+
+/// How many KiB of the database stay in memory between two searches, at most.
+const READ_CACHE: i64 = 32 << 10;
 
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(10);
@@ -50,7 +54,13 @@ pub(super) struct Index {
     pub(super) settings: Settings,
     /// The numbers of names that were stored or looked up before.
     names: Names,
+    /// Transcripts that were looked up before, by their numbers: no number ever means another one.
+    transcripts: RefCell<HashMap<i64, Arc<TranscriptFile>>>,
+    /// Which files are open, to notice that others took their places; `None` if that cannot be told.
+    open_files: Option<[FileIdentity; 2]>,
 }
+
+type FileIdentity = (u64, u64);
 
 /// The numbers of names, by what they name.
 type Names = HashMap<NameKind, HashMap<String, i64>>;
@@ -167,7 +177,20 @@ impl Index {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "query_only", true)?;
-        Self::of_this_version(connection)
+        connection.pragma_update(None, "cache_size", -READ_CACHE)?;
+        let index = Self::of_this_version(connection)?;
+        Ok(index.map(|index| Self { open_files: Self::files_at(path), ..index }))
+    }
+
+    /// Returns which files are at a path: the database, and the file that processes share while one of them has it open.
+    fn files_at(path: &Path) -> Option<[FileIdentity; 2]> {
+        let identity = |path: &Path| FileState::of(path).ok().flatten().map(|state| state.identity);
+        Some([identity(path)?, identity(&path.with_extension("sqlite-shm"))?])
+    }
+
+    /// Returns whether the open files are still those at the path, so that a new connection would see the same.
+    pub(super) fn is_current(&self, path: &Path) -> bool {
+        self.open_files.is_some() && self.open_files == Self::files_at(path)
     }
 
     /// Opens an index in a folder that this process cannot write to. Nothing may be written to it meanwhile; hits are compared
@@ -211,8 +234,11 @@ impl Index {
         rules: u64,
         text_limit: usize,
     ) -> rusqlite::Result<Option<Self>> {
-        // SQLite would create a file that others can read. It gives the files beside it the same permissions.
-        drop(RealDisk.open_or_create(path).map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?);
+        // SQLite would create a file that others can read. It gives the files beside it the same permissions. A file that exists is
+        // not opened: closing it would release the locks of all connections of this process.
+        if !path.exists() {
+            drop(RealDisk.open_or_create(path).map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?);
+        }
         let mut connection = writing_connection(path)?;
         if version(&connection)? == 0 {
             let generation = RandomState::new().hash_one(std::process::id());
@@ -226,16 +252,51 @@ impl Index {
         Ok(is_same.then_some(index))
     }
 
-    /// Puts the index at another path, which nobody has open, into the place of this one. Only the holder of the lock calls this.
-    pub(super) fn replace(path: &Path, by: &Path) -> rusqlite::Result<()> {
+    /// Puts the index at [`Index::beside`], which nobody has open, into the place of this one, which stays if that fails. Only
+    /// the holder of the lock calls this.
+    pub(super) fn replace(disk: &dyn Disk, path: &Path) -> rusqlite::Result<()> {
+        let (new, old) = (Self::beside(path), Self::aside(path));
         // What is in the log would be lost. SQLite removes the log when the database is closed, unless that fails.
-        let connection = writing_connection(by)?;
+        let connection = writing_connection(&new)?;
         write_log_back(&connection)?;
         connection.close().map_err(|(_, error)| error)?;
         kill_point();
         // Those who search the old one have its files open, and go on with them.
-        remove_file(path);
-        fs::rename(by, path).map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))
+        let replaced = move_away(disk, path, &old).and_then(|()| disk.rename(&new, path));
+        if replaced.is_err() {
+            // If this fails as well, the next update tries it again.
+            let _ = move_back(disk, path, &old);
+            return Err(rusqlite::Error::InvalidPath(path.to_owned()));
+        }
+        remove_file(&old);
+        Ok(())
+    }
+
+    /// Where an index is made anew.
+    pub(super) fn beside(path: &Path) -> PathBuf {
+        path.with_extension("new.sqlite")
+    }
+
+    /// Where an index is while a new one takes its place.
+    fn aside(path: &Path) -> PathBuf {
+        path.with_extension("old.sqlite")
+    }
+
+    /// Returns whether there is an index, or something that a process left that made it anew and was killed.
+    pub(super) fn exists(path: &Path) -> bool {
+        [path, &Self::beside(path), &Self::aside(path)].into_iter().any(Path::exists)
+    }
+
+    /// Removes what a process left that made the index anew and was killed. If the old one was not replaced yet, it goes back to its
+    /// place. Only the holder of the lock calls this.
+    pub(super) fn clean_up(disk: &dyn Disk, path: &Path) {
+        remove_file(&Self::beside(path));
+        if !path.exists() {
+            let _ = move_back(disk, path, &Self::aside(path));
+        }
+        if path.exists() {
+            remove_file(&Self::aside(path));
+        }
     }
 
     fn new(connection: Connection) -> rusqlite::Result<Self> {
@@ -249,7 +310,13 @@ impl Index {
                 generation: generation.cast_unsigned(),
             })
         })?;
-        Ok(Self { connection, settings, names: Names::default() })
+        Ok(Self {
+            connection,
+            settings,
+            names: Names::default(),
+            transcripts: RefCell::default(),
+            open_files: None,
+        })
     }
 
     /// Returns the transcripts that the index knows.
@@ -267,9 +334,23 @@ impl Index {
         statement.query_row([path.as_os_str().as_encoded_bytes()], indexed_file).optional()
     }
 
+    /// Returns a transcript by its number.
+    pub(super) fn transcript(&self, number: i64) -> rusqlite::Result<Arc<TranscriptFile>> {
+        if let Some(known) = self.transcripts.borrow().get(&number) {
+            return Ok(known.clone());
+        }
+        let sql = "SELECT path, session, agent FROM files WHERE id = ?1";
+        let file = self.connection.prepare_cached(sql)?.query_row([number], |row| {
+            let path = stored_path(row.get_ref(0)?.as_blob()?);
+            Ok(Arc::new(TranscriptFile { path, session: row.get(1)?, agent: row.get(2)? }))
+        })?;
+        self.transcripts.borrow_mut().insert(number, file.clone());
+        Ok(file)
+    }
+
     /// Returns how many documents there are.
     pub(super) fn documents(&self) -> rusqlite::Result<u64> {
-        self.connection.query_row("SELECT count(*) FROM documents", [], |row| row.get(0))
+        self.connection.query_row("SELECT documents FROM settings", [], |row| row.get(0))
     }
 
     /// Removes everything that stands only in these files, all or nothing.
@@ -301,8 +382,9 @@ impl Index {
         let mut change = Change { transaction: &transaction, last, added: 0, removed: 0, names };
         let result = work(&mut change)?;
         change.execute(
-            "UPDATE settings SET last_document = ?1, removed = removed + ?2 WHERE ?1 > last_document OR ?2 > 0",
-            params![change.last, change.removed],
+            "UPDATE settings SET last_document = ?1, removed = removed + ?2, documents = documents + ?3 - ?2 \
+             WHERE ?1 > last_document OR ?2 > 0",
+            params![change.last, change.removed, change.added],
         )?;
         let names = change.names;
         kill_point();
@@ -435,9 +517,10 @@ fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::R
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(&format!(
         "CREATE TABLE settings (
-             rules INTEGER, text_limit INTEGER, generation INTEGER, last_document INTEGER, removed INTEGER);
+             rules INTEGER, text_limit INTEGER, generation INTEGER, last_document INTEGER, removed INTEGER,
+             documents INTEGER);
          CREATE TABLE files (
-             id INTEGER PRIMARY KEY, path BLOB UNIQUE, root INTEGER, session TEXT, agent TEXT,
+             id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB UNIQUE, root INTEGER, session TEXT, agent TEXT,
              state TEXT, checkpoint TEXT, lines INTEGER, calls TEXT);
          CREATE TABLE documents (
              id INTEGER PRIMARY KEY, identity INTEGER UNIQUE, file INTEGER, offset INTEGER, length INTEGER,
@@ -459,7 +542,7 @@ fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::R
          PRAGMA user_version = {VERSION}"
     ))?;
     transaction.execute(
-        "INSERT INTO settings VALUES (?1, ?2, ?3, 0, 0)",
+        "INSERT INTO settings VALUES (?1, ?2, ?3, 0, 0, 0)",
         params![settings.rules.cast_signed(), settings.text_limit, settings.generation.cast_signed()],
     )?;
     transaction.commit()

@@ -8,6 +8,7 @@ use annals_search::Tokens;
 use annals_transcript::Reader;
 use proptest::prelude::*;
 use serde_json::json;
+use testkit::faults::{Fault, every_fault};
 use testkit::generate::{self, Random};
 use testkit::transcript::Transcript;
 
@@ -1087,6 +1088,64 @@ fn a_rebuild_that_is_killed_leaves_an_index_and_no_rest() {
     world.update();
     assert!(!files_of_index(&world).iter().any(|name| name.contains("new")));
     assert_like_new(&world);
+}
+
+/// The index stays open between two searches of an engine.
+#[test]
+fn an_engine_that_goes_on_searching_sees_every_change_by_others() {
+    let world = World::new();
+    let engine = world.engine();
+    let total =
+        || engine.search(&Query::parse("水壺").unwrap(), &Unfiltered, &flat()).map(|found| found.total);
+    world.write(FIRST, session(FIRST));
+    world.update();
+    assert_eq!(total().unwrap(), 1);
+    world.write(SECOND, Transcript::session(SECOND).user("u", "水壺 again"));
+    world.update();
+    assert_eq!(total().unwrap(), 2);
+    fs::remove_file(world.path(SECOND)).unwrap();
+    rebuild(&world).unwrap();
+    assert_eq!(total().unwrap(), 1);
+    world.engine().clear_index().unwrap();
+    assert!(total().unwrap_err().is_no_index());
+    world.update();
+    assert_eq!(total().unwrap(), 1);
+    // The engine itself writes beside the connection that it keeps open.
+    world.write(SECOND, Transcript::session(SECOND).user("u", "水壺 again"));
+    update_with(&engine, &Unfiltered);
+    world.write(FIRST, session(FIRST).user("u9", "水壺 once more"));
+    world.update();
+    assert_eq!(total().unwrap(), 3);
+}
+
+/// Whatever fails while a new index takes the place of the old one, one of the two is there.
+#[test]
+fn an_exchange_that_fails_leaves_an_index() {
+    let at = |folder: &Path| World { folder: Folder::Of(folder.to_owned()) };
+    let finds = |world: &World| {
+        let answer = world.engine().search(&Query::parse("水壺").unwrap(), &Unfiltered, &flat());
+        answer.is_ok_and(|answer| answer.hits.len() == 1)
+    };
+    let failures = every_fault(
+        |folder| {
+            fs::create_dir_all(folder.join("root/projects/-p")).unwrap();
+            at(folder).write(FIRST, session(FIRST));
+            at(folder).update();
+        },
+        |disk, folder| {
+            let anew = IndexOptions { rebuild: true, ..IndexOptions::default() };
+            let engine = at(folder).engine().with_disk(disk);
+            drop(engine.update_index(&Unfiltered, &anew, |_| ControlFlow::Continue(())));
+        },
+        |folder, fault, ()| {
+            let world = at(folder);
+            // Whoever is killed, or whose disk stays broken, takes nothing back; the next update does.
+            assert!(finds(&world) || matches!(fault, Fault::Crash | Fault::ForGood), "{fault:?}");
+            assert!(!world.update().is_rebuilt && finds(&world), "{fault:?}");
+            assert_eq!(files_of_index(&world), ["search.sqlite"]);
+        },
+    );
+    assert!(failures > 6, "{failures}");
 }
 
 /// A database that cannot be written to is read without what was written last, and may seem damaged for that reason.

@@ -4,7 +4,7 @@
 //! with how far their files were read. So a process that is killed loses what was not committed, and nothing else.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -67,18 +67,18 @@ pub(super) fn update(
 pub(super) fn rebuild(
     engine: &Engine,
     path: &Path,
-    beside: &Path,
     filter: &dyn TextFilter,
     options: &IndexOptions,
     progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
 ) -> rusqlite::Result<IndexReport> {
-    let rebuilt = update(engine, beside, filter, options, progress).and_then(|report| {
+    let beside = Index::beside(path);
+    let rebuilt = update(engine, &beside, filter, options, progress).and_then(|report| {
         if report.is_complete {
-            Index::replace(path, beside)?;
+            Index::replace(&**engine.disk(), path)?;
         }
         Ok(report)
     });
-    remove_file(beside);
+    remove_file(&beside);
     rebuilt
 }
 
@@ -92,12 +92,11 @@ pub(super) fn update_opened(
 ) -> rusqlite::Result<IndexReport> {
     let mut report = IndexReport::default();
     let indexed = index.files()?;
-    let found = found_files(engine, &mut report.errors);
-    let gone = gone(&found, &indexed);
+    let (work, gone) = compare(found_files(engine, &mut report.errors), indexed);
     index.remove(&gone)?;
     report.removed = gone.len();
     let reader = Reader::new(engine, filter, options);
-    read_and_store(index, work(found, indexed), reader, &mut report, progress)?;
+    read_and_store(index, work, reader, &mut report, progress)?;
     Ok(report)
 }
 
@@ -144,10 +143,10 @@ pub(super) fn forget(path: &Path, transcript: &Path) -> rusqlite::Result<()> {
         return Ok(());
     };
     let indexed = index.files()?;
-    let mut gone = gone(&[], &indexed);
     let identity = |state: FileState| state.identity;
     let now = FileState::of(transcript).ok().flatten().map(identity);
     let before = indexed.get(transcript).map(|indexed| indexed.progress.checkpoint.identity());
+    let (_, mut gone) = compare(Vec::new(), indexed);
     if before.is_some() && before != now {
         gone.push(transcript.to_owned());
     }
@@ -202,10 +201,8 @@ fn open(path: &Path, rules: u64, text_limit: usize) -> rusqlite::Result<(Index, 
 /// Returns how much an index lacks.
 pub(super) fn behind(engine: &Engine, index: Option<&Index>) -> rusqlite::Result<Behind> {
     let indexed = index.map(Index::files).transpose()?.unwrap_or_default();
-    let found = found_files(engine, &mut Vec::new());
-    let gone = gone(&found, &indexed).len();
-    let work = work(found, indexed);
-    Ok(Behind { files: gone + work.len(), bytes: work.iter().map(Work::bytes).sum() })
+    let (work, gone) = compare(found_files(engine, &mut Vec::new()), indexed);
+    Ok(Behind { files: gone.len() + work.len(), bytes: work.iter().map(Work::bytes).sum() })
 }
 
 /// A transcript on disk.
@@ -245,18 +242,6 @@ fn found_files(engine: &Engine, errors: &mut Vec<Error>) -> Vec<FoundFile> {
     found
 }
 
-/// Returns the files of the index that do not exist any more. Files of other config folders stay.
-fn gone(found: &[FoundFile], indexed: &HashMap<PathBuf, IndexedFile>) -> Vec<PathBuf> {
-    let found: HashSet<_> = found.iter().map(|found| &found.file.path).collect();
-    let is_gone = |path: &&PathBuf| {
-        !found.contains(path)
-            && path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-    };
-    let mut gone: Vec<_> = indexed.keys().filter(is_gone).cloned().collect();
-    gone.sort();
-    gone
-}
-
 /// A transcript that is not indexed to its end.
 #[derive(Debug)]
 struct Work {
@@ -275,12 +260,17 @@ impl Work {
     }
 }
 
-/// Returns the transcripts that are not indexed to their ends. The newest come last, so that later documents are newer.
-fn work(found: Vec<FoundFile>, mut indexed: HashMap<PathBuf, IndexedFile>) -> Vec<Work> {
+/// Returns the transcripts that are not indexed to their ends, and the files of the index that do not exist any more. The newest
+/// transcripts come last, so that later documents are newer. Files of other config folders stay.
+fn compare(found: Vec<FoundFile>, mut indexed: HashMap<PathBuf, IndexedFile>) -> (Vec<Work>, Vec<PathBuf>) {
     let work = found.into_iter().map(|found| Work { indexed: indexed.remove(&found.file.path), found });
     let mut work: Vec<_> = work.filter(|work| !work.is_done()).collect();
     work.sort_by_key(|work| work.found.state.modified.unwrap_or(SystemTime::UNIX_EPOCH));
-    work
+    let is_gone =
+        |path: &PathBuf| path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let mut gone: Vec<_> = indexed.into_keys().filter(is_gone).collect();
+    gone.sort();
+    (work, gone)
 }
 
 impl Work {
@@ -651,7 +641,13 @@ impl Vocabulary {
     /// Adds a word if it may be meant by a misspelt one in a query.
     #[inline]
     fn add(&mut self, word: &str) {
-        let hash = FixedState::default().hash_one(word.as_bytes());
+        // Most others are short or numbers.
+        if word.len() < SHORTEST_CORRECTABLE || word.as_bytes()[0].is_ascii_digit() {
+            return;
+        }
+        let mut hasher = FixedState::default().build_hasher();
+        hasher.write(word.as_bytes());
+        let hash = hasher.finish();
         let slot = usize::try_from(hash % Self::RECENT as u64).unwrap_or_default();
         if self.recent[slot] != hash {
             self.recent[slot] = hash;
@@ -669,9 +665,12 @@ impl Vocabulary {
     }
 }
 
+/// Shorter words are close to too many others.
+const SHORTEST_CORRECTABLE: usize = 3;
+
 /// Returns whether a word may be misspelt in a query: letters alone, neither short nor endless.
 fn is_correctable(word: &str) -> bool {
-    (3..=48).contains(&word.len())
+    (SHORTEST_CORRECTABLE..=48).contains(&word.len())
         && !word.bytes().any(|byte| byte.is_ascii_digit())
         && word.chars().nth(2).is_some()
 }

@@ -8,7 +8,6 @@ use std::path::Path;
 
 use annals_transcript::content::{Block, Content, ToolUse};
 use annals_transcript::entry::view::{Assistant, Attachment, QueueOperation, ToolUseResult, User};
-use annals_transcript::json::JsonStr;
 use annals_transcript::prompt::{InputKind, in_text};
 use annals_transcript::tool::{ResultStates, State};
 use annals_transcript::turn::Tokens;
@@ -19,6 +18,7 @@ use super::metadata::open;
 use super::state::{AgentState, Ending};
 use crate::error::{Error, ErrorKind};
 use crate::symlink_guard::SymlinkGuard;
+use crate::usage::TokenCount;
 
 /// What a transcript says about agents, and about the agent that it belongs to.
 #[derive(Debug, Default)]
@@ -41,10 +41,7 @@ pub(super) struct Evidence {
     pub(super) started: BTreeMap<String, String>,
     /// The last notification, by the id of the agent or of the call that it is about.
     pub(super) notifications: BTreeMap<String, AgentState>,
-    /// The tokens in the last line of each reply.
-    replies: HashMap<String, Tokens>,
-    /// The tokens of replies without an id.
-    other_usage: Tokens,
+    tokens: TokenCount,
 }
 
 /// What the entry with a call says about the agent that the call starts.
@@ -89,10 +86,7 @@ impl Evidence {
 
     /// Returns the tokens of all replies, each counted once.
     pub(super) fn usage(&self) -> Tokens {
-        self.replies.values().fold(self.other_usage, |mut sum, tokens| {
-            sum.add(*tokens);
-            sum
-        })
+        self.tokens.total()
     }
 
     fn add(&mut self, entry: &Entry<'_>) {
@@ -122,11 +116,7 @@ impl Evidence {
                 self.calls.entry(id.into_owned()).or_insert_with(|| CallOrigin::of(entry, &call));
             }
         }
-        let tokens = Tokens::of(&reply);
-        match entry.head().message_id.map(JsonStr::decode) {
-            Some(id) => _ = self.replies.insert(id.into_owned(), tokens),
-            None => self.other_usage.add(tokens),
-        }
+        self.tokens.add(entry);
         self.ending = match reply.stop_reason() {
             _ if makes_calls => Ending::Calls,
             _ if entry.has(Flag::ApiError) => Ending::ApiError,

@@ -10,7 +10,7 @@ use annals_transcript::write::rewrite;
 use jiff::{SignedDuration, Timestamp};
 
 use super::entry::{self, EntryFolder, MANIFEST, Manifest, Name, Stage};
-use super::{COPY, TrashEntry};
+use super::{COPY, TrashEntry, trash_entries};
 use crate::belongings::{belongings, size};
 use crate::catalog::{self, listed_title};
 use crate::engine::Engine;
@@ -56,7 +56,22 @@ pub(crate) fn purge(engine: &Engine, trashed: &TrashEntry) -> Result<(), Error> 
     let session_folder = trashed.transcript.with_extension("");
     let paths = items.iter().chain([&trashed.transcript, &session_folder]).map(PathBuf::as_path);
     catalog::forget(engine.home().path(), &paths.collect::<Vec<_>>());
+    if is_last_version(engine, trashed) {
+        // Receipts of repairs have copies of lines, and those of rewritten files a copy of the whole transcript.
+        crate::repair::forget(engine, &trashed.session, &trashed.transcript)?;
+    }
     engine.discard(trashed)
+}
+
+/// Returns whether no other version of a trashed transcript is left, neither in its place nor in the trash: its repairs may have been made in
+/// any of them, and can be undone there.
+fn is_last_version(engine: &Engine, trashed: &TrashEntry) -> bool {
+    let is_other = |other: &TrashEntry| {
+        other.session == trashed.session
+            && other.transcript == trashed.transcript
+            && other.entry != trashed.entry
+    };
+    !trashed.transcript.exists() && !trash_entries(engine).iter().any(is_other)
 }
 
 /// The version of a transcript that was put into the trash before another one replaces it.

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use annals_transcript::entry::parse_time;
 use annals_transcript::json::{JsonStr, Value};
+use annals_transcript::turn::Tokens;
+use annals_transcript::{Entry, Kind};
 use annals_usage::{
     ClientCost, ClientModel, Counters, FileCount, Flag, Flags, Line, Money, NO_TIME, stable_hash,
 };
@@ -29,6 +31,37 @@ pub(super) struct LineCounter<'a> {
     pub(super) count: &'a mut FileCount,
     /// The session that the path of the file names.
     pub(super) session: Option<&'a str>,
+}
+
+/// The tokens of one transcript by the rules of usage: each reply once, with the largest of its counters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TokenCount(FileCount);
+
+impl Eq for TokenCount {}
+
+impl TokenCount {
+    /// Adds an entry. What a session repeats of its subagents is not its own.
+    pub(crate) fn add(&mut self, entry: &Entry<'_>) {
+        let may_be_reply = entry.kind() == Kind::Assistant || entry.head().type_name.is_none();
+        if let Some(body) = entry.body().filter(|_| may_be_reply) {
+            LineCounter { count: &mut self.0, session: None }.add(body, entry.at().line);
+        }
+    }
+
+    /// Returns the sum.
+    pub(crate) fn total(&self) -> Tokens {
+        let mut total = Tokens::default();
+        for reply in self.0.replies() {
+            let counters = &reply.counters;
+            total.input += u64::from(counters.input);
+            total.output += u64::from(counters.output);
+            total.cache_creation += u64::from(counters.write_5m)
+                + u64::from(counters.write_1h)
+                + u64::from(counters.write_unsplit);
+            total.cache_read += u64::from(counters.read);
+        }
+        total
+    }
 }
 
 /// A line that is not one object.

@@ -487,6 +487,65 @@ fn undoing_a_repair_survives_any_fault_and_gives_the_bytes_back() {
     });
 }
 
+/// Writes a broken session with a line that a later one replaced, so that a repair in place makes it smaller.
+fn broken_and_large(folder: &Path) -> String {
+    let text = broken(folder);
+    let last = text
+        .lines()
+        .last()
+        .unwrap()
+        .replace("\"text\":\"a2\"", &format!("\"text\":\"{}\"", "x".repeat(2000)));
+    let text = format!("{last}\n{text}");
+    fs::write(transcript(folder, SESSION), &text).unwrap();
+    text
+}
+
+const IN_PLACE: fn() -> RepairOptions = || RepairOptions { in_place: true, ..RepairOptions::default() };
+
+#[test]
+fn repairing_in_place_survives_any_fault_and_the_old_bytes_stay_somewhere() {
+    let before = broken_and_large(tempfile::tempdir().unwrap().path());
+    let set_up = |folder: &Path| {
+        broken_and_large(folder);
+    };
+    let repair = |disk, folder: &Path| {
+        let outcome = engine(folder, disk).repair(&session(folder), &IN_PLACE(), true);
+        outcome.map(|outcome| outcome.plan.after.missing.len()).map_err(|e| e.to_string())
+    };
+    let faults = every_fault(set_up, repair, |folder, fault, result| {
+        let context = format!("{fault:?}: {result:?}");
+        others_are_untouched(folder, &context);
+        let now = fs::read_to_string(transcript(folder, SESSION)).unwrap();
+        if now != before {
+            assert!(now.lines().count() == 4 && now.ends_with('\n'), "{context}: whole or not at all: {now}");
+            assert!(matches!(real(folder).undo_repair(&session(folder), true), Ok(Undone::Cut { .. })));
+            assert_eq!(fs::read_to_string(transcript(folder, SESSION)).unwrap(), before, "{context}");
+        }
+        assert_eq!(repair(sound(), folder), Ok(0), "{context}: it is finished");
+        let plan = real(folder).repair_plan(&session(folder), &IN_PLACE()).unwrap();
+        assert!(plan.is_empty(), "{context}: a second repair changes nothing");
+    });
+    assert!(faults > 20, "{faults}");
+}
+
+#[test]
+fn undoing_a_repair_in_place_survives_any_fault_and_gives_the_bytes_back() {
+    let before = broken_and_large(tempfile::tempdir().unwrap().path());
+    let set_up = |folder: &Path| {
+        broken_and_large(folder);
+        let outcome = real(folder).repair(&session(folder), &IN_PLACE(), true).unwrap();
+        assert!(outcome.plan.rewritten.is_some());
+    };
+    let undo = |disk, folder: &Path| {
+        engine(folder, disk).undo_repair(&session(folder), true).map_err(|e| e.to_string())
+    };
+    every_fault(set_up, undo, |folder, fault, result| {
+        let context = format!("{fault:?}: {result:?}");
+        undo(sound(), folder).expect("it is finished");
+        assert_eq!(fs::read_to_string(transcript(folder, SESSION)).unwrap(), before, "{context}");
+    });
+}
+
 #[test]
 fn what_was_appended_since_a_repair_stays_when_it_is_undone() {
     let folder = tempfile::tempdir().unwrap();

@@ -83,9 +83,15 @@ impl Term {
         self.words.first().filter(|_| self.is_word).map(String::as_str)
     }
 
-    /// Returns the tokens of the term in the column of words.
-    pub fn tokens(&self) -> &[String] {
-        &self.words
+    /// Returns the tokens that FTS5 looks for: those of the term in the column of words, and those of its parts, if they are others.
+    pub fn tokens(&self) -> impl Iterator<Item = &str> {
+        let parts = if self.parts == self.words { &[] } else { &*self.parts };
+        self.words.iter().chain(parts).map(String::as_str)
+    }
+
+    /// Returns whether the term is one token, of which nothing is left open.
+    pub fn is_one_token(&self) -> bool {
+        !self.is_prefix && self.tokens().nth(1).is_none()
     }
 
     /// Returns the expression with which FTS5 finds the documents that have the term.

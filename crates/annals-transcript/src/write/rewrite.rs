@@ -282,6 +282,21 @@ fn ensure_unchanged(path: &Path, before: Option<FileState>) -> Result<(), Error>
     Err(Error::new(ErrorKind::Changed { path: path.to_owned() }))
 }
 
+/// Replaces a transcript that the caller has locked, completely or not at all. `before` is its state when the caller read it; if the file was
+/// changed since, nothing is replaced and the error says so.
+pub fn replace_unchanged(disk: &dyn Disk, path: &Path, before: FileState, bytes: &[u8]) -> Result<(), Error> {
+    let path = &resolve_links(path);
+    remove_second_name(disk, path)?;
+    let _lock = lock_temporary_file(disk, path)?;
+    write_and_rename(
+        disk,
+        path,
+        IfExists::Replace,
+        |out| out.write_all(bytes).map_err(Error::disk("write", path)),
+        || ensure_unchanged(path, Some(before)),
+    )
+}
+
 /// Replaces a transcript by a log from another place, completely or not at all; returns the number of entries.
 ///
 /// Entries are JSON objects and are written unchanged, one per line. If the log ends with an error or has anything else in

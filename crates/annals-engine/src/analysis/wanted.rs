@@ -1,27 +1,28 @@
 //! The conversation that a session should resume with: everything that can still be read, in order.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use annals_transcript::session::{BlockKind, Id};
 use annals_transcript::{Flag, Kind};
 
-use super::graph::{Graph, ItemIndex, Link};
+use super::graph::{Break, Graph, ItemIndex, Link};
 
 /// The conversation as it was meant.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// The last message.
-    pub(super) leaf: ItemIndex,
+    pub(crate) leaf: ItemIndex,
     /// The entries from the last compaction on, or from the beginning, in order, with the lines and results of replies that do
     /// not stand on the path itself.
-    pub(super) entries: Vec<ItemIndex>,
+    pub(crate) entries: Vec<ItemIndex>,
     /// The boundary before them.
-    pub(super) boundary: Option<ItemIndex>,
+    pub(crate) boundary: Option<ItemIndex>,
 }
 
 impl Wanted {
     /// Finds the conversation that ends in a given entry, or the newest one.
-    pub(super) fn of(graph: &Graph<'_>, leaf: ItemIndex) -> Self {
+    pub(crate) fn of(graph: &Graph<'_>, leaf: ItemIndex) -> Self {
         let path = graph.path(leaf);
         let cut = path.iter().rposition(|&item| graph.is_boundary(item));
         let boundary = cut.map(|cut| path[cut]);
@@ -57,40 +58,50 @@ fn kept(graph: &Graph<'_>, boundary: ItemIndex) -> Option<(Option<ItemIndex>, Ve
 fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     let replies = Replies::of(graph);
     let on_line: HashSet<ItemIndex> = line.iter().copied().collect();
-    let mut entries = line.to_vec();
-    let mut done: HashSet<Id> = HashSet::new();
-    for &item in line {
-        let node = graph.node(item);
-        let Some(id) = node.message_id.filter(|_| node.kind == Kind::Assistant) else { continue };
-        if done.insert(id) {
-            let mut missing = replies.missing(graph, id, &on_line);
-            missing.retain(|added| !entries.contains(added));
-            insert(graph, &mut entries, id, missing);
+    let mut is_added: HashSet<ItemIndex> = HashSet::new();
+    // What is inserted before each index of the line.
+    let mut inserted: Vec<(usize, ItemIndex)> = Vec::new();
+    for (reply, stretch) in stretches(graph, line) {
+        let mut missing = replies.missing(graph, reply, &on_line);
+        missing.retain(|&item| is_added.insert(item));
+        missing.sort_by_key(|&item| graph.position(item));
+        let mut at = stretch.start + 1;
+        for item in missing {
+            while at < stretch.end && graph.position(line[at]) < graph.position(item) {
+                at += 1;
+            }
+            inserted.push((at, item));
         }
     }
+    inserted.sort_by_key(|&(at, item)| (at, graph.position(item)));
+    let mut inserted = inserted.into_iter().peekable();
+    let mut entries = Vec::with_capacity(line.len() + is_added.len());
+    for (index, &item) in line.iter().enumerate() {
+        entries.extend(std::iter::from_fn(|| inserted.next_if(|&(at, _)| at == index)).map(|(_, one)| one));
+        entries.push(item);
+    }
+    entries.extend(inserted.map(|(_, one)| one));
     entries
 }
 
-/// Inserts entries into the stretch of a reply: its lines on the path, and the results behind them.
-fn insert(graph: &Graph<'_>, entries: &mut Vec<ItemIndex>, reply: Id, mut added: Vec<ItemIndex>) {
-    let is_line = |item: &ItemIndex| {
-        graph.node(*item).kind == Kind::Assistant && graph.node(*item).message_id == Some(reply)
-    };
-    let (Some(first), Some(last)) = (entries.iter().position(is_line), entries.iter().rposition(is_line))
-    else {
-        return;
-    };
-    let mut end = last + 1;
-    while entries.get(end).is_some_and(|&item| graph.session.has_results(graph.node(item))) {
-        end += 1;
+/// Returns the stretch of each reply in a line: from its first entry to its last one and the results behind that.
+fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
+    let mut stretches: Vec<(Id, Range<usize>)> = Vec::new();
+    let mut index_of: HashMap<Id, usize> = HashMap::new();
+    for (at, &item) in line.iter().enumerate() {
+        let node = graph.node(item);
+        let Some(reply) = node.message_id.filter(|_| node.kind == Kind::Assistant) else { continue };
+        let index = *index_of.entry(reply).or_insert(stretches.len());
+        match stretches.get_mut(index) {
+            Some((_, stretch)) => stretch.end = at + 1,
+            None => stretches.push((reply, at..at + 1)),
+        }
     }
-    added.sort_by_key(|&item| graph.position(item));
-    for item in added {
-        let later =
-            entries[first + 1..end].iter().position(|&one| graph.position(one) > graph.position(item));
-        entries.insert(later.map_or(end, |later| first + 1 + later), item);
-        end += 1;
+    for (_, stretch) in &mut stretches {
+        let results = line[stretch.end..].iter();
+        stretch.end += results.take_while(|&&item| graph.session.has_results(graph.node(item))).count();
     }
+    stretches
 }
 
 /// The lines of each reply, and the results of each call.
@@ -127,11 +138,13 @@ impl Replies {
     fn missing(&self, graph: &Graph<'_>, reply: Id, on_line: &HashSet<ItemIndex>) -> Vec<ItemIndex> {
         let lines = self.lines.get(&reply).map_or(&[][..], Vec::as_slice);
         let is_copy = |item: ItemIndex| graph.twin(item).is_some_and(|twin| on_line.contains(&twin));
-        let mut missing: Vec<ItemIndex> =
-            lines.iter().copied().filter(|&item| !on_line.contains(&item) && !is_copy(item)).collect();
-        for &item in
-            lines.iter().filter(|item| on_line.contains(item) || missing.contains(item)).collect::<Vec<_>>()
-        {
+        let (own, missing): (Vec<ItemIndex>, Vec<ItemIndex>) = lines
+            .iter()
+            .copied()
+            .filter(|&item| on_line.contains(&item) || !is_copy(item))
+            .partition(|item| on_line.contains(item));
+        let mut missing = missing;
+        for item in own.into_iter().chain(missing.clone()) {
             let blocks = graph.session.blocks(graph.node(item)).iter();
             for call in blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
             {
@@ -147,49 +160,36 @@ impl Replies {
 }
 
 /// Returns the message that the conversation ends with: the last one on which nothing else hangs.
-pub(super) fn newest_leaf(graph: &Graph<'_>, last_line: Option<ItemIndex>) -> Option<ItemIndex> {
-    let mut has_message_below = vec![false; graph.items.len()];
-    for &item in graph.sequence.iter().rev() {
-        if (graph.is_message(item) || has_message_below[item])
-            && let Some(parent) = graph.items[item].parent.item()
-        {
-            has_message_below[parent] = true;
-        }
-    }
-    let is_tip = |item: ItemIndex| graph.is_message(item) && !has_message_below[item];
-    let repeated = last_line.and_then(|last| nearest_message(graph, last)).filter(|&item| is_tip(item));
-    repeated.or_else(|| graph.sequence.iter().rev().copied().find(|&item| is_tip(item)))
+pub(crate) fn newest_leaf(graph: &Graph<'_>, last_line: Option<ItemIndex>) -> Option<ItemIndex> {
+    let is_tip = tips(graph);
+    let repeated = last_line.and_then(|last| nearest_message(graph, last)).filter(|&item| is_tip[item]);
+    repeated.or_else(|| graph.sequence.iter().rev().copied().find(|&item| is_tip[item]))
 }
 
 /// Returns the message that an entry belongs to: itself, or the nearest one above it.
-pub(super) fn nearest_message(graph: &Graph<'_>, item: ItemIndex) -> Option<ItemIndex> {
-    graph.path(item).into_iter().rev().find(|&one| graph.is_message(one))
+pub(crate) fn nearest_message(graph: &Graph<'_>, item: ItemIndex) -> Option<ItemIndex> {
+    graph.upwards(item).find(|&one| graph.is_message(one))
 }
 
-/// Returns the other conversations of the file: the last messages of branches that were not taken, newest first.
-pub(super) fn other_leaves(graph: &Graph<'_>, wanted: &Wanted) -> Vec<ItemIndex> {
-    let path: HashSet<ItemIndex> =
-        graph.path(wanted.leaf).into_iter().chain(wanted.entries.iter().copied()).collect();
-    let mut has_below = vec![false; graph.items.len()];
+/// Returns for each item whether it is a message below which there is no other one.
+pub(crate) fn tips(graph: &Graph<'_>) -> Vec<bool> {
+    let mut has_message_below = vec![false; graph.items.len()];
     for &item in graph.sequence.iter().rev() {
-        if let Some(parent) =
-            graph.items[item].parent.item().filter(|_| graph.is_message(item) || has_below[item])
-        {
-            has_below[parent] = true;
+        let parent = graph.items[item].parent.item();
+        if let Some(parent) = parent.filter(|_| graph.is_message(item) || has_message_below[item]) {
+            has_message_below[parent] = true;
         }
     }
-    let is_tip = |item: &ItemIndex| graph.is_message(*item) && !has_below[*item] && !path.contains(item);
-    graph.sequence.iter().rev().copied().filter(is_tip).collect()
+    (0..graph.items.len()).map(|item| graph.is_message(item) && !has_message_below[item]).collect()
 }
 
 /// Returns whether an entry is never sent, so that it cannot be missed.
-pub(super) fn is_unsent(graph: &Graph<'_>, item: ItemIndex) -> bool {
+pub(crate) fn is_unsent(graph: &Graph<'_>, item: ItemIndex) -> bool {
     let node = graph.node(item);
     node.has(Flag::Synthetic) || node.has(Flag::Virtual) || !node.kind.is_prompt_or_reply()
 }
 
 /// Returns whether the message names a parent that is lost.
-pub(super) fn follows_a_gap(graph: &Graph<'_>, item: ItemIndex) -> bool {
-    use super::graph::Break;
+pub(crate) fn follows_a_gap(graph: &Graph<'_>, item: ItemIndex) -> bool {
     matches!(graph.items[item].parent, Link::Lost | Link::Mended(_, Break::Missing))
 }

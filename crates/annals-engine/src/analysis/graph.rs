@@ -12,30 +12,30 @@ use annals_transcript::{Flag, Kind};
 use super::order::{self, Order};
 
 /// The index of an item in [`Graph::items`].
-pub(super) type ItemIndex = usize;
+pub(crate) type ItemIndex = usize;
 
 /// One entry of the conversation: all lines with its uuid.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(crate) struct Item {
     /// The node of the line whose content counts.
-    pub(super) node: usize,
+    pub(crate) node: usize,
     /// The offset at which the entry first stands in the file.
-    pub(super) place: u64,
+    pub(crate) place: u64,
     /// Its uuid.
-    pub(super) id: Id,
+    pub(crate) id: Id,
     /// Whether Claude Code loads it; otherwise it has to be written again.
-    pub(super) is_loaded: bool,
+    pub(crate) is_loaded: bool,
     /// Whether it belongs to a subagent.
-    pub(super) is_side: bool,
+    pub(crate) is_side: bool,
     /// Whether it is marked as a subagent's and is not.
-    pub(super) is_flagged: bool,
+    pub(crate) is_flagged: bool,
     /// What it hangs on.
-    pub(super) parent: Link,
+    pub(crate) parent: Link,
 }
 
 /// What an entry hangs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+pub(crate) enum Link {
     /// An entry, as the file says.
     Written(ItemIndex),
     /// An entry that the file does not name; why it was chosen.
@@ -48,7 +48,7 @@ pub(super) enum Link {
 
 /// Why a link was mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Break {
+pub(crate) enum Break {
     /// The parent is not in the file.
     Missing,
     /// The entry names no parent.
@@ -59,7 +59,7 @@ pub(super) enum Break {
 
 impl Link {
     /// Returns the parent.
-    pub(super) fn item(self) -> Option<ItemIndex> {
+    pub(crate) fn item(self) -> Option<ItemIndex> {
         match self {
             Link::Written(item) | Link::Mended(item, _) => Some(item),
             Link::Root | Link::Lost => None,
@@ -69,30 +69,35 @@ impl Link {
 
 /// All entries of a session, and what they hang on.
 #[derive(Debug)]
-pub(super) struct Graph<'s> {
-    pub(super) session: &'s Session,
-    pub(super) items: Vec<Item>,
+pub(crate) struct Graph<'s> {
+    pub(crate) session: &'s Session,
+    pub(crate) items: Vec<Item>,
     /// The item of each uuid, by the index of the id.
     by_id: Vec<Option<ItemIndex>>,
     /// Entries that are passed over: `progress` and messages without content, with their parents.
     bridges: HashMap<Id, (Option<Id>, u64)>,
     /// All items in the order of the conversation.
-    pub(super) sequence: Vec<ItemIndex>,
+    pub(crate) sequence: Vec<ItemIndex>,
     /// The position of each item in `sequence`.
     position: Vec<usize>,
     /// Items with the same content as another one, under another uuid, by item.
     twins: HashMap<ItemIndex, ItemIndex>,
+    /// Whether a link was taken from a copy, so that an entry may stand before its parent.
+    has_forward_links: bool,
 }
 
-/// What two entries have in common if one is a copy of the other: type, reply, time, and the kinds and lengths of blocks.
-type Content = (Kind, Option<Id>, Option<i64>, Vec<(BlockKind, u64)>);
+/// What two entries have in common if one is a copy of the other: type, reply, time, and the kinds, calls and lengths of blocks.
+type Content = (Kind, Option<Id>, Option<i64>, Vec<(BlockKind, Option<Id>, u64)>);
+
+/// The entries that make each call.
+type Calls = HashMap<Id, Vec<ItemIndex>>;
 
 /// Places of entries that were written again because they could not be read: they belong where the broken line stands.
-pub(super) type Places = HashMap<String, u64>;
+pub(crate) type Places = HashMap<String, u64>;
 
 impl<'s> Graph<'s> {
     /// Reads the graph of a session and mends it.
-    pub(super) fn of(session: &'s Session, places: &Places) -> Self {
+    pub(crate) fn of(session: &'s Session, places: &Places) -> Self {
         let mut graph = Self::read(session, places);
         graph.cut_circles(Order::File);
         let links = graph.written_links();
@@ -114,57 +119,56 @@ impl<'s> Graph<'s> {
     }
 
     /// Returns the node of an item.
-    pub(super) fn node(&self, item: ItemIndex) -> &'s Node {
+    pub(crate) fn node(&self, item: ItemIndex) -> &'s Node {
         &self.session.nodes()[self.items[item].node]
     }
 
     /// Returns the item of a uuid.
-    pub(super) fn item(&self, id: Id) -> Option<ItemIndex> {
+    pub(crate) fn item(&self, id: Id) -> Option<ItemIndex> {
         self.by_id[id.index()]
     }
 
     /// Returns the text of an item's uuid.
-    pub(super) fn uuid(&self, item: ItemIndex) -> String {
+    pub(crate) fn uuid(&self, item: ItemIndex) -> String {
         self.session.id_texts().get(self.items[item].id)
     }
 
     /// Returns the position of an item in the order of the conversation.
-    pub(super) fn position(&self, item: ItemIndex) -> usize {
+    pub(crate) fn position(&self, item: ItemIndex) -> usize {
         self.position[item]
     }
 
     /// Returns whether an item is a prompt, a result or a reply of the main conversation.
-    pub(super) fn is_message(&self, item: ItemIndex) -> bool {
+    pub(crate) fn is_message(&self, item: ItemIndex) -> bool {
         self.node(item).kind.is_prompt_or_reply() && !self.items[item].is_side
     }
 
     /// Returns whether the entry is the beginning of what follows a compaction.
-    pub(super) fn is_boundary(&self, item: ItemIndex) -> bool {
+    pub(crate) fn is_boundary(&self, item: ItemIndex) -> bool {
         self.session.boundary(self.node(item)).is_some()
     }
 
     /// Returns the other entry with the same content.
-    pub(super) fn twin(&self, item: ItemIndex) -> Option<ItemIndex> {
+    pub(crate) fn twin(&self, item: ItemIndex) -> Option<ItemIndex> {
         self.twins.get(&item).copied()
     }
 
     /// Returns the path from an item to the beginning, the beginning first.
-    pub(super) fn path(&self, leaf: ItemIndex) -> Vec<ItemIndex> {
-        let mut path = vec![leaf];
-        let mut last = leaf;
-        while let Some(parent) = self.items[last].parent.item() {
-            path.push(parent);
-            last = parent;
-            if path.len() > self.items.len() {
-                break;
-            }
-        }
+    pub(crate) fn path(&self, leaf: ItemIndex) -> Vec<ItemIndex> {
+        let mut path: Vec<ItemIndex> = self.upwards(leaf).collect();
         path.reverse();
         path
     }
 
+    /// Returns an item, its parent, and so on up to the beginning.
+    pub(crate) fn upwards(&self, item: ItemIndex) -> impl Iterator<Item = ItemIndex> + '_ {
+        let steps = std::iter::successors(Some(item), |&one| self.items[one].parent.item());
+        // Links that were taken from copies might close a circle.
+        steps.take(self.items.len())
+    }
+
     /// Returns whether Claude Code finds the parent that an item is meant to have.
-    pub(super) fn is_parent_written(&self, item: ItemIndex) -> bool {
+    pub(crate) fn is_parent_written(&self, item: ItemIndex) -> bool {
         let node = self.node(item);
         match self.items[item].parent {
             Link::Root => node.parent.is_none(),
@@ -191,6 +195,7 @@ impl<'s> Graph<'s> {
             sequence: Vec::new(),
             position: Vec::new(),
             twins: HashMap::new(),
+            has_forward_links: false,
         };
         for (index, node) in session.nodes().iter().enumerate() {
             graph.add(index, node, places);
@@ -375,7 +380,7 @@ impl<'s> Graph<'s> {
         self.node(item).kind.is_prompt_or_reply()
     }
 
-    pub(super) fn is_prompt(&self, item: ItemIndex) -> bool {
+    pub(crate) fn is_prompt(&self, item: ItemIndex) -> bool {
         let node = self.node(item);
         node.kind == Kind::User && !self.session.has_results(node)
     }
@@ -392,7 +397,8 @@ impl<'s> Graph<'s> {
             if !node.kind.is_prompt_or_reply() || node.time.is_none() || self.items[item].is_side {
                 continue;
             }
-            let blocks = self.session.blocks(node).iter().map(|block| (block.kind, block.length)).collect();
+            let blocks = self.session.blocks(node).iter();
+            let blocks = blocks.map(|block| (block.kind, block.tool, block.length)).collect();
             if let Some(other) = seen.insert((node.kind, node.message_id, node.time, blocks), item) {
                 self.twins.insert(item, other);
                 self.twins.entry(other).or_insert(item);
@@ -403,6 +409,9 @@ impl<'s> Graph<'s> {
     /// Gives a parent to every entry of the main conversation that lost its own.
     fn mend(&mut self, order: Order) {
         let legit = self.legitimate_roots(order);
+        let calls = self.calls();
+        let mut has_child = vec![false; self.items.len()];
+        self.parents().into_iter().flatten().for_each(|parent| has_child[parent] = true);
         for position in 0..self.sequence.len() {
             let item = self.sequence[position];
             if self.items[item].is_side || self.items[item].parent.item().is_some() {
@@ -419,7 +428,11 @@ impl<'s> Graph<'s> {
                 self.items[item].parent = Link::Lost;
                 continue;
             }
-            let parent = self.parent_of_twin(item).or_else(|| self.before(item, position));
+            let parent = self.parent_of_twin(item).or_else(|| self.before(item, &calls, &has_child));
+            if let Some(parent) = parent {
+                has_child[parent] = true;
+                self.has_forward_links |= self.position[parent] > position;
+            }
             self.items[item].parent = match parent {
                 Some(parent) => Link::Mended(parent, cause),
                 None if cause == Break::NoParent => Link::Root,
@@ -428,10 +441,14 @@ impl<'s> Graph<'s> {
         }
     }
 
+    /// Returns whether an entry names itself as its parent.
+    pub(crate) fn is_own_parent(&self, item: ItemIndex) -> bool {
+        self.node(item).parent == Some(self.items[item].id)
+    }
+
     /// Returns whether an entry names a parent that is in the file, which was cut because it closed a circle.
     fn is_circle(&self, item: ItemIndex) -> bool {
-        matches!(self.written_parent(item), Link::Written(_))
-            || self.node(item).parent == Some(self.items[item].id)
+        matches!(self.written_parent(item), Link::Written(_)) || self.is_own_parent(item)
     }
 
     /// Returns the parent that the same message has where it was written another time.
@@ -448,70 +465,76 @@ impl<'s> Graph<'s> {
     }
 
     /// Returns the entry that stood before one in the conversation.
-    fn before(&self, item: ItemIndex, position: usize) -> Option<ItemIndex> {
-        let call = self.call_of(item).filter(|&call| !self.hangs_on(call, item));
+    fn before(&self, item: ItemIndex, calls: &Calls, has_child: &[bool]) -> Option<ItemIndex> {
+        let position = self.position[item];
+        let call = self.call_of(item, calls).filter(|&call| !self.hangs_on(call, item));
         let before =
             self.previous(position, |graph, one| !graph.items[one].is_side && !graph.hangs_on(one, item));
         match (before, call) {
             (Some(before), Some(call)) if before != call && !self.hangs_on(before, call) => Some(call),
             (Some(before), _) if self.has_message_before(before) => {
-                Some(self.unanswered(item, before, position).unwrap_or(before))
+                Some(self.unanswered(item, before, has_child).unwrap_or(before))
             }
             (_, call) => call,
         }
     }
 
     /// Returns the prompt that a reply answers, if another reply stands between them: two clients wrote at the same time.
-    fn unanswered(&self, item: ItemIndex, before: ItemIndex, position: usize) -> Option<ItemIndex> {
+    fn unanswered(&self, item: ItemIndex, before: ItemIndex, has_child: &[bool]) -> Option<ItemIndex> {
         let is_reply = |one: ItemIndex| self.node(one).kind == Kind::Assistant;
         let is_other_reply =
             is_reply(item) && is_reply(before) && self.node(item).message_id != self.node(before).message_id;
         let since = self.items[before].parent.item().filter(|_| is_other_reply)?;
-        let has_child = |one: ItemIndex| self.items.iter().any(|other| other.parent.item() == Some(one));
-        let prompt = self.previous(position, |graph, one| {
-            graph.position(one) > graph.position(since)
-                && graph.is_message(one)
-                && graph.node(one).kind == Kind::User
-                && !graph.hangs_on(one, item)
+        let between = self.sequence.get(self.position[since] + 1..self.position[item])?;
+        let prompt = between.iter().rev().copied().find(|&one| {
+            self.is_message(one) && self.node(one).kind == Kind::User && !self.hangs_on(one, item)
         })?;
-        (!has_child(prompt)).then_some(prompt)
+        (!has_child[prompt]).then_some(prompt)
     }
 
     fn has_message_before(&self, item: ItemIndex) -> bool {
-        self.path(item).into_iter().any(|one| self.is_message(one) || self.is_boundary(one))
+        self.upwards(item).any(|one| self.is_message(one) || self.is_boundary(one))
     }
 
-    /// Returns the entry with the call that a result answers.
-    fn call_of(&self, item: ItemIndex) -> Option<ItemIndex> {
-        let blocks = self.session.blocks(self.node(item)).iter();
-        let answered: Vec<Id> = blocks
-            .filter(|block| matches!(block.kind, BlockKind::ToolResult(_)))
-            .filter_map(|block| block.tool)
-            .collect();
-        if answered.is_empty() {
-            return None;
+    /// Returns the entries that make each call, in the order of the conversation.
+    fn calls(&self) -> Calls {
+        let mut calls = Calls::new();
+        for &item in self.sequence.iter().filter(|&&item| !self.items[item].is_side) {
+            let blocks = self.session.blocks(self.node(item)).iter();
+            for call in blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
+            {
+                calls.entry(call).or_default().push(item);
+            }
         }
-        self.sequence[..self.position[item]].iter().rev().copied().find(|&one| {
-            let blocks = self.session.blocks(self.node(one)).iter();
-            !self.items[one].is_side
-                && blocks
-                    .filter(|block| block.kind == BlockKind::ToolUse)
-                    .filter_map(|block| block.tool)
-                    .any(|id| answered.contains(&id))
-        })
+        calls
+    }
+
+    /// Returns the last entry before a result that makes the call that it answers.
+    fn call_of(&self, item: ItemIndex, calls: &Calls) -> Option<ItemIndex> {
+        let blocks = self.session.blocks(self.node(item)).iter();
+        let answered = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
+        let last_before = |call: Id| {
+            let callers = calls.get(&call)?;
+            let before = callers.partition_point(|&one| self.position[one] < self.position[item]);
+            callers[..before].last().copied()
+        };
+        let callers = answered.filter_map(|block| block.tool).filter_map(last_before);
+        callers.max_by_key(|&one| self.position[one])
     }
 
     /// Returns whether an entry is another one or hangs below it.
-    pub(super) fn hangs_on(&self, item: ItemIndex, above: ItemIndex) -> bool {
-        let mut current = Some(item);
-        for _ in 0..=self.items.len() {
-            match current {
-                Some(one) if one == above => return true,
-                Some(one) => current = self.items[one].parent.item(),
-                None => return false,
+    fn hangs_on(&self, item: ItemIndex, above: ItemIndex) -> bool {
+        let is_too_high =
+            |one: ItemIndex| !self.has_forward_links && self.position[one] < self.position[above];
+        let mut steps = 0;
+        for one in self.upwards(item).take_while(|&one| !is_too_high(one)) {
+            if one == above {
+                return true;
             }
+            steps += 1;
         }
-        true
+        // In a circle, everything hangs on everything.
+        steps == self.items.len()
     }
 
     /// Returns which entries without a parent begin a conversation of their own: the first, and those that Claude Code writes

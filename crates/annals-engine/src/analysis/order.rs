@@ -9,16 +9,16 @@ use super::graph::ItemIndex;
 
 /// What the order of an entry is decided by.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key {
+pub(crate) struct Key {
     /// The offset of its first line.
-    pub(super) place: u64,
+    pub(crate) place: u64,
     /// Its time.
-    pub(super) time: Option<i64>,
+    pub(crate) time: Option<i64>,
 }
 
 /// An order of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// As in the file.
     File,
     /// The last line first.
@@ -28,7 +28,7 @@ pub(super) enum Order {
 }
 
 /// Gives entries without a time that of their parent, or of the line before them.
-pub(super) fn fill_times(keys: &mut [Key], parents: &[Option<ItemIndex>]) {
+pub(crate) fn fill_times(keys: &mut [Key], parents: &[Option<ItemIndex>]) {
     let mut last = None;
     for item in 0..keys.len() {
         if keys[item].time.is_none() {
@@ -39,7 +39,7 @@ pub(super) fn fill_times(keys: &mut [Key], parents: &[Option<ItemIndex>]) {
 }
 
 /// Compares the positions of two entries.
-pub(super) fn compare(keys: &[Key], order: Order, one: ItemIndex, other: ItemIndex) -> Ordering {
+pub(crate) fn compare(keys: &[Key], order: Order, one: ItemIndex, other: ItemIndex) -> Ordering {
     let (a, b) = (&keys[one], &keys[other]);
     match order {
         Order::File => a.place.cmp(&b.place),
@@ -49,7 +49,7 @@ pub(super) fn compare(keys: &[Key], order: Order, one: ItemIndex, other: ItemInd
 }
 
 /// Returns the order in which the fewest entries stand before their parents.
-pub(super) fn choose(keys: &[Key], links: &[(ItemIndex, ItemIndex)]) -> Order {
+pub(crate) fn choose(keys: &[Key], links: &[(ItemIndex, ItemIndex)]) -> Order {
     let contradictions = |order: Order| {
         links.iter().filter(|&&(child, parent)| compare(keys, order, child, parent).is_lt()).count()
     };
@@ -58,7 +58,7 @@ pub(super) fn choose(keys: &[Key], links: &[(ItemIndex, ItemIndex)]) -> Order {
 }
 
 /// Returns all entries in an order, but each behind its parent.
-pub(super) fn sequence(keys: &[Key], parents: &[Option<ItemIndex>], order: Order) -> Vec<ItemIndex> {
+pub(crate) fn sequence(keys: &[Key], parents: &[Option<ItemIndex>], order: Order) -> Vec<ItemIndex> {
     let mut sorted: Vec<ItemIndex> = (0..keys.len()).collect();
     sorted.sort_by(|&one, &other| compare(keys, order, one, other));
     let mut is_placed = vec![false; keys.len()];

@@ -1,0 +1,236 @@
+//! What Claude Code would send of a session, compared with the conversation that it should send.
+
+use std::collections::{HashMap, HashSet};
+
+use annals_transcript::chain::{Chain, Obstacle};
+use annals_transcript::model::{self, Messages, Part};
+use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
+
+use super::Analysis;
+use super::graph::{self, ItemIndex};
+use crate::request_rules::{self, Rule, Violation};
+
+/// What Claude Code would restore.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// Why it would restore nothing.
+    pub obstacle: Option<Obstacle>,
+    /// The messages of the conversation that it would send.
+    pub sent: usize,
+    /// The messages that can be read and would not be sent.
+    pub missing: Vec<MissingMessage>,
+    /// What the API would refuse the request for, and the line.
+    pub violations: Vec<(Rule, u64)>,
+}
+
+/// A message that would not be sent, or not wholly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingMessage {
+    /// Its uuid.
+    pub uuid: String,
+    /// Its line; 0 if Claude Code cannot read it.
+    pub line: u64,
+}
+
+/// A message with blocks that are not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) item: ItemIndex,
+    /// The line; 0 if Claude Code cannot read the message.
+    pub(crate) line: u64,
+    /// The indices of the blocks; none if Claude Code cannot read the message.
+    pub(crate) blocks: Vec<usize>,
+}
+
+/// A block that the API refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) rule: Rule,
+    pub(crate) uuid: String,
+    pub(crate) line: u64,
+    /// The index of the block; `None` if the whole message breaks the rule.
+    pub(crate) block: Option<usize>,
+}
+
+/// What a file would be restored as.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Evaluation {
+    pub(crate) obstacle: Option<Obstacle>,
+    /// How many messages are sent wholly.
+    sent: usize,
+    /// The messages that are not, in the order of the conversation.
+    pub(crate) missing: Vec<Missing>,
+    /// The messages that are restored, wanted or not, without those that are there twice.
+    pub(crate) restored: HashSet<ItemIndex>,
+    /// How often an entry is sent before one that stands before it.
+    disorder: usize,
+    /// The entries that are sent although a message of the conversation has the same content.
+    pub(crate) copies: Vec<ItemIndex>,
+    pub(crate) refused: Vec<Refused>,
+}
+
+impl Evaluation {
+    /// Returns how bad it is: the smaller, the better.
+    pub(crate) fn score(&self) -> (bool, usize, usize, usize, usize) {
+        let blocks = self.missing.iter().map(|missing| missing.blocks.len().max(1)).sum();
+        (self.obstacle.is_some(), blocks, self.refused.len(), self.copies.len(), self.disorder)
+    }
+
+    /// Returns whether everything is sent.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.obstacle.is_none() && self.missing.is_empty() && self.refused.is_empty()
+    }
+}
+
+impl Analysis<'_> {
+    /// Returns what Claude Code would send of the session itself. `read` returns the bytes of a block.
+    pub(crate) fn evaluate(&self, read: impl FnMut(&BlockSpan) -> Vec<u8>) -> Evaluation {
+        let lines = loaded_lines(self.session);
+        let of_items: Vec<_> = self.graph.items.iter().map(|item| lines[item.id.index()]).collect();
+        self.evaluate_as(self.session, &of_items, read)
+    }
+
+    /// Returns how many messages Claude Code would not restore, without a look at their content.
+    pub(crate) fn lost_messages(&self) -> usize {
+        let lines = loaded_lines(self.session);
+        let nodes = |item: &graph::Item| lines[item.id.index()].map(|line| &self.session.nodes()[line]);
+        let nodes: Vec<_> = self.graph.items.iter().map(nodes).collect();
+        let chain = Chain::build(self.session);
+        let mut found = Evaluation::default();
+        if chain.obstacle().is_none() {
+            self.compare(self.session, &nodes, &sent_blocks(&model::messages(&chain)), &mut found);
+        }
+        found.missing.len()
+    }
+
+    /// Returns what Claude Code would send of another version of the session, in which each item has the given line.
+    pub(crate) fn evaluate_as(
+        &self,
+        session: &Session,
+        lines: &[Option<usize>],
+        read: impl FnMut(&BlockSpan) -> Vec<u8>,
+    ) -> Evaluation {
+        let chain = Chain::build(session);
+        let obstacle = chain.obstacle();
+        let messages = if obstacle.is_some() { Messages::default() } else { model::messages(&chain) };
+        let mut found = Evaluation { obstacle, ..Evaluation::default() };
+        let nodes: Vec<_> = lines.iter().map(|line| line.map(|line| &session.nodes()[line])).collect();
+        self.compare(session, &nodes, &sent_blocks(&messages), &mut found);
+        let restored: HashSet<Id> = messages
+            .iter()
+            .flat_map(|message| message.entries.iter().filter_map(|&node| session.nodes()[node].id))
+            .collect();
+        let is_restored = |item: &&ItemIndex| {
+            nodes[**item].and_then(|node| node.id).is_some_and(|id| restored.contains(&id))
+        };
+        found.copies = self.copies.iter().filter(is_restored).copied().collect();
+        found.restored = (0..nodes.len()).filter(|item| is_restored(&item) && !self.is_copy(*item)).collect();
+        let violations = request_rules::check(session, &messages, read);
+        found.refused = violations.into_iter().map(|violation| refused(session, violation)).collect();
+        found
+    }
+
+    /// Returns an evaluation as it is shown.
+    pub(crate) fn view(&self, evaluation: &Evaluation) -> View {
+        let missing = evaluation.missing.iter();
+        View {
+            obstacle: evaluation.obstacle,
+            sent: evaluation.sent,
+            missing: missing
+                .map(|missing| MissingMessage { uuid: self.graph.uuid(missing.item), line: missing.line })
+                .collect(),
+            violations: evaluation.refused.iter().map(|refused| (refused.rule, refused.line)).collect(),
+        }
+    }
+
+    /// Compares the blocks of all messages with those that are sent.
+    fn compare(
+        &self,
+        session: &Session,
+        nodes: &[Option<&Node>],
+        sent: &HashMap<u64, usize>,
+        found: &mut Evaluation,
+    ) {
+        let mut calls: HashSet<Id> = HashSet::new();
+        for node in self.messages.iter().filter_map(|&item| nodes[item]) {
+            let blocks = session.blocks(node).iter();
+            calls.extend(
+                blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool),
+            );
+        }
+        let mut answered: HashSet<Id> = HashSet::new();
+        let mut last_place = 0;
+        for &item in &self.messages {
+            let Some(node) = nodes[item] else {
+                found.missing.push(Missing { item, line: 0, blocks: Vec::new() });
+                continue;
+            };
+            let mut missing = Vec::new();
+            let mut place = None;
+            for (index, block) in session.blocks(node).iter().enumerate() {
+                let is_demanded = match block.kind {
+                    BlockKind::Text | BlockKind::ToolUse | BlockKind::Image | BlockKind::Other => true,
+                    BlockKind::ToolResult(_) => {
+                        block.tool.is_some_and(|id| calls.contains(&id) && answered.insert(id))
+                    }
+                    _ => false,
+                };
+                if !is_demanded {
+                    continue;
+                }
+                match sent.get(&block.offset) {
+                    Some(&at) => place = place.or(Some(at)),
+                    None => missing.push(index),
+                }
+            }
+            if missing.is_empty() {
+                found.sent += 1;
+            } else {
+                found.missing.push(Missing { item, line: node.at.line, blocks: missing });
+            }
+            if let Some(place) = place {
+                found.disorder += usize::from(place < last_place);
+                last_place = last_place.max(place);
+            }
+        }
+    }
+}
+
+/// Returns the order in which blocks are sent, by their offsets.
+fn sent_blocks(messages: &Messages<'_>) -> HashMap<u64, usize> {
+    let mut sent: HashMap<u64, usize> = HashMap::new();
+    for part in messages.iter().flat_map(|message| message.parts.to_vec()) {
+        let place = sent.len();
+        match part {
+            Part::Block(block) | Part::BlockWithNewline(block) => {
+                sent.entry(block.offset).or_insert(place);
+            }
+            Part::Wrapped { blocks, .. } => {
+                for block in blocks {
+                    sent.entry(block.offset).or_insert(place);
+                }
+            }
+            Part::Placeholder(_) | Part::PlaceholderResult { .. } => {}
+        }
+    }
+    sent
+}
+
+fn refused(session: &Session, violation: Violation) -> Refused {
+    let node = &session.nodes()[violation.node];
+    let uuid = node.id.map(|id| session.id_texts().get(id)).unwrap_or_default();
+    let block =
+        violation.block.and_then(|at| session.blocks(node).iter().position(|block| block.offset == at));
+    Refused { rule: violation.rule, uuid, line: node.at.line, block }
+}
+
+/// Returns the line that counts of each entry that Claude Code loads, by the index of its id.
+pub(crate) fn loaded_lines(session: &Session) -> Vec<Option<usize>> {
+    let mut lines = vec![None; session.id_count()];
+    for (index, node) in session.nodes().iter().enumerate() {
+        if let Some(id) = node.id.filter(|_| node.is_loaded_by_claude_code()) {
+            lines[id.index()] = Some(index);
+        }
+    }
+    lines
+}

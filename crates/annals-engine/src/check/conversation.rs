@@ -1,0 +1,216 @@
+//! What Claude Code would lose of a conversation, and what the API would refuse.
+
+use std::collections::{HashMap, HashSet};
+
+use annals_transcript::session::{BlockKind, Id};
+
+use super::{BrokenLink, Finding, Issue};
+use crate::analysis::graph::{Break, ItemIndex, Link};
+use crate::analysis::{Analysis, Evaluation, wanted};
+use crate::error::Error;
+use crate::snapshot::Snapshot;
+
+/// Returns what is wrong with the conversation of a session.
+pub(super) fn findings(analysis: &Analysis<'_>, snapshot: &Snapshot) -> Result<Vec<Finding>, Error> {
+    let mut failure = None;
+    let evaluation = analysis.evaluate(|block| {
+        let bytes = snapshot.span(block.offset, block.length);
+        bytes.unwrap_or_else(|error| {
+            failure.get_or_insert(error);
+            Vec::new()
+        })
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(of_evaluation(analysis, &evaluation)),
+    }
+}
+
+fn of_evaluation(analysis: &Analysis<'_>, evaluation: &Evaluation) -> Vec<Finding> {
+    let mut found = Found { analysis, findings: Vec::new() };
+    let losses = Losses::of(analysis, evaluation);
+    if let Some(obstacle) = evaluation.obstacle {
+        found.add(analysis.wanted.leaf, Issue::NotResumable(obstacle));
+    } else {
+        found.add_lost(&losses);
+        found.add_links(&losses);
+    }
+    for (item, issue) in &losses.calls {
+        found.add(*item, issue.clone());
+    }
+    found.add_results();
+    if let Some(&first) = evaluation.copies.first() {
+        found.add(first, Issue::SentTwice { messages: evaluation.copies.len() });
+    }
+    for refused in &evaluation.refused {
+        found.findings.push(Finding::at(refused.line, Issue::Refused(refused.rule)));
+    }
+    for branch in analysis.branches().into_iter().filter(|branch| branch.is_newer) {
+        let issue = Issue::NewerBranch { messages: branch.messages, leaf: branch.uuid };
+        found.findings.push(Finding::at(branch.line, issue));
+    }
+    found.add_backward_times();
+    found.findings
+}
+
+/// Why messages of the conversation are not sent.
+struct Losses {
+    /// Whether an item is lost as a whole or in part for another reason than its calls.
+    is_lost: Vec<bool>,
+    /// Whether an item is left out because of its calls.
+    is_dropped: Vec<bool>,
+    /// What is wrong with calls that are left out.
+    calls: Vec<(ItemIndex, Issue)>,
+}
+
+impl Losses {
+    fn of(analysis: &Analysis<'_>, evaluation: &Evaluation) -> Self {
+        let count = analysis.graph.items.len();
+        let mut losses =
+            Self { is_lost: vec![false; count], is_dropped: vec![false; count], calls: Vec::new() };
+        let tools = Tools::of(analysis);
+        for missing in &evaluation.missing {
+            let spans = analysis.session.blocks(analysis.graph.node(missing.item));
+            let mut is_explained = !missing.blocks.is_empty();
+            for span in missing.blocks.iter().filter_map(|&block| spans.get(block)) {
+                match (span.kind, span.tool) {
+                    (BlockKind::ToolUse, Some(id)) if !tools.answered.contains(&id) => {
+                        losses.calls.push((missing.item, Issue::CallWithoutResult));
+                    }
+                    (BlockKind::ToolUse, Some(id)) if tools.is_repeated(id) => {
+                        losses.calls.push((missing.item, Issue::RepeatedCall));
+                    }
+                    (BlockKind::ToolResult(_), Some(id)) if tools.is_repeated(id) => {}
+                    _ => is_explained = false,
+                }
+            }
+            losses.is_dropped[missing.item] = is_explained;
+            losses.is_lost[missing.item] = !is_explained;
+        }
+        losses
+    }
+}
+
+/// The calls and results of a conversation.
+#[derive(Default)]
+struct Tools {
+    calls: HashMap<Id, usize>,
+    answered: HashSet<Id>,
+}
+
+impl Tools {
+    fn of(analysis: &Analysis<'_>) -> Self {
+        let mut tools = Self::default();
+        for &item in &analysis.messages {
+            for block in analysis.session.blocks(analysis.graph.node(item)) {
+                match (block.kind, block.tool) {
+                    (BlockKind::ToolUse, Some(id)) => *tools.calls.entry(id).or_default() += 1,
+                    (BlockKind::ToolResult(_), Some(id)) => {
+                        tools.answered.insert(id);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        tools
+    }
+
+    fn is_repeated(&self, call: Id) -> bool {
+        self.calls.get(&call).is_some_and(|&count| count > 1)
+    }
+}
+
+struct Found<'a, 's> {
+    analysis: &'a Analysis<'s>,
+    findings: Vec<Finding>,
+}
+
+impl Found<'_, '_> {
+    fn add(&mut self, item: ItemIndex, issue: Issue) {
+        let node = self.analysis.graph.node(item);
+        self.findings.push(Finding { line: Some(node.at.line), lines: 1, bytes: node.length, issue });
+    }
+
+    /// Reports messages in a row that are lost.
+    fn add_lost(&mut self, losses: &Losses) {
+        // A message that is left out for another reason, or has nothing but reasoning, does not end a row.
+        let has_content = |item: ItemIndex| {
+            let blocks = self.analysis.session.blocks(self.analysis.graph.node(item));
+            blocks.iter().any(|block| block.kind != BlockKind::Thinking)
+        };
+        let messages = self.analysis.messages.iter().copied();
+        let messages: Vec<ItemIndex> = messages
+            .filter(|&item| losses.is_lost[item] || !losses.is_dropped[item] && has_content(item))
+            .collect();
+        for run in messages.chunk_by(|&one, &next| losses.is_lost[one] == losses.is_lost[next]) {
+            if let [first, .., last] | [first @ last] = run
+                && losses.is_lost[*first]
+            {
+                let to = self.analysis.graph.node(*last).at.line;
+                self.add(*first, Issue::Lost { messages: run.len(), to });
+            }
+        }
+    }
+
+    /// Reports messages that do not hang on what they continue.
+    fn add_links(&mut self, losses: &Losses) {
+        let graph = &self.analysis.graph;
+        for item in (0..graph.items.len()).filter(|&item| graph.is_message(item)) {
+            let (broken, parent) = match graph.items[item].parent {
+                Link::Mended(parent, Break::Missing) => (BrokenLink::Missing, Some(parent)),
+                Link::Mended(parent, Break::NoParent) => (BrokenLink::NoParent, Some(parent)),
+                Link::Mended(parent, Break::Circle) if graph.is_own_parent(item) => {
+                    (BrokenLink::Own, Some(parent))
+                }
+                Link::Mended(parent, Break::Circle) => (BrokenLink::Circle, Some(parent)),
+                Link::Lost => (BrokenLink::Missing, None),
+                Link::Written(parent) if !graph.is_parent_written(item) => {
+                    (BrokenLink::Progress, Some(parent))
+                }
+                Link::Written(_) | Link::Root => continue,
+            };
+            let before = parent.and_then(|parent| wanted::nearest_message(graph, parent));
+            let costs = before.is_some_and(|before| losses.is_lost[before]);
+            self.add(item, Issue::Link { broken, costs });
+        }
+    }
+
+    /// Reports results whose call is nowhere in the file, and second results.
+    fn add_results(&mut self) {
+        let graph = &self.analysis.graph;
+        let blocks = |item: ItemIndex| self.analysis.session.blocks(graph.node(item)).iter();
+        let all = (0..graph.items.len()).flat_map(blocks);
+        let calls: HashSet<Id> =
+            all.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool).collect();
+        let mut answered: HashSet<Id> = HashSet::new();
+        let mut found = Vec::new();
+        for &item in &self.analysis.messages {
+            for block in blocks(item).filter(|block| matches!(block.kind, BlockKind::ToolResult(_))) {
+                match block.tool {
+                    Some(call) if !calls.contains(&call) => found.push((item, Issue::ResultWithoutCall)),
+                    Some(call) if !answered.insert(call) => found.push((item, Issue::RepeatedResult)),
+                    _ => {}
+                }
+            }
+        }
+        for (item, issue) in found {
+            self.add(item, issue);
+        }
+    }
+
+    fn add_backward_times(&mut self) {
+        let graph = &self.analysis.graph;
+        let path = self.analysis.path.iter().filter(|&&item| graph.is_message(item));
+        let timed: Vec<(ItemIndex, i64)> =
+            path.filter_map(|&item| Some((item, graph.node(item).time?))).collect();
+        let is_backward = |pair: &&[(ItemIndex, i64)]| pair[1].1 < pair[0].1 - LARGEST_STEP_BACK_MS;
+        let mut backward = timed.windows(2).filter(is_backward);
+        if let Some(first) = backward.next() {
+            let messages = 1 + backward.count() as u64;
+            self.add(first[1].0, Issue::BackwardTimes { messages });
+        }
+    }
+}
+
+/// Lines that are written at the same time may differ by a little.
+const LARGEST_STEP_BACK_MS: i64 = 60 * 60 * 1000;

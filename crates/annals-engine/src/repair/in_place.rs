@@ -1,0 +1,62 @@
+//! Files that are too large are written anew, without what a resumed session does not need.
+//!
+//! Each entry stands in the new file once, where it first stood and as it was written last. Damaged lines are left out, and so are messages
+//! before the last compaction that it did not keep: Claude Code does not send them. Records, such as titles, and everything after the
+//! compaction, branches too, are kept. The old file is kept as a backup.
+
+use annals_transcript::session::Session;
+
+use super::plan::{evaluation_of, json_of};
+use crate::analysis::Analysis;
+use crate::analysis::graph::{ItemIndex, Places};
+
+/// Returns the bytes of a smaller file of which Claude Code restores as much; `None` if there is none.
+pub(super) fn rewritten(repaired: &[u8], old_length: usize) -> Option<Vec<u8>> {
+    let session = Session::read(repaired).ok()?;
+    let analysis = Analysis::of(&session, &Places::new(), None)?;
+    let bytes = without_ballast(repaired, &analysis);
+    let uuids: Vec<String> = (0..analysis.graph.items.len()).map(|item| analysis.graph.uuid(item)).collect();
+    let before = evaluation_of(&analysis, &uuids, repaired, &[]);
+    let after = evaluation_of(&analysis, &uuids, &bytes, &[]);
+    (bytes.len() < old_length && after.score() <= before.score()).then_some(bytes)
+}
+
+fn without_ballast(repaired: &[u8], analysis: &Analysis<'_>) -> Vec<u8> {
+    let graph = &analysis.graph;
+    let is_kept = kept_items(analysis);
+    let mut is_written = vec![false; graph.items.len()];
+    let last_of_leaf = last_line(analysis, analysis.wanted.leaf);
+    let mut bytes = Vec::new();
+    for (index, node) in analysis.session.nodes().iter().enumerate() {
+        let item = node.id.filter(|_| node.kind.is_message()).and_then(|id| graph.item(id));
+        let json = match item {
+            // The last message stays behind the others, because Claude Code continues from the last line.
+            Some(item) if item == analysis.wanted.leaf && Some(index) != last_of_leaf => continue,
+            Some(item) if is_kept[item] && !std::mem::replace(&mut is_written[item], true) => {
+                json_of(repaired, graph.node(item))
+            }
+            None if node.is_read_by_claude_code() && !node.kind.is_message() => json_of(repaired, node),
+            Some(_) | None => continue,
+        };
+        bytes.extend_from_slice(&json);
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// Returns which items are kept: the conversation, and everything after its last compaction.
+fn kept_items(analysis: &Analysis<'_>) -> Vec<bool> {
+    let graph = &analysis.graph;
+    let start = analysis.wanted.boundary.map_or(0, |boundary| graph.position(boundary));
+    let mut is_kept: Vec<bool> = (0..graph.items.len()).map(|item| graph.position(item) >= start).collect();
+    for &item in &analysis.wanted.entries {
+        is_kept[item] = true;
+    }
+    is_kept
+}
+
+/// Returns the index of the last line of an item.
+fn last_line(analysis: &Analysis<'_>, item: ItemIndex) -> Option<usize> {
+    let id = analysis.graph.items[item].id;
+    analysis.session.nodes().iter().rposition(|node| node.id == Some(id) && node.kind.is_message())
+}

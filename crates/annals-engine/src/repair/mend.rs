@@ -1,0 +1,299 @@
+//! Content that would be dropped or refused is changed until everything is sent.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use annals_transcript::Kind;
+use annals_transcript::json::{Value, quote};
+use annals_transcript::session::{BlockKind, BlockSpan, Id};
+use annals_transcript::write::new_id;
+use annals_usage::COPY_SUFFIX;
+
+use super::content;
+use super::edits::{ChangeKind, Edits, new_user_entry, set, set_in_message, time_text};
+use super::plan::Attempt;
+use crate::analysis::Evaluation;
+use crate::analysis::graph::ItemIndex;
+use crate::request_rules::{self, Rule};
+
+/// Changes edits for one reason; returns whether it changed something.
+type Fix = fn(&Attempt<'_, '_>, &mut Edits, &Evaluation) -> bool;
+
+/// After this many rounds of all fixes, the content is taken as it is.
+const MAX_ROUNDS: usize = 8;
+
+impl Attempt<'_, '_> {
+    /// Changes content until the request would be accepted and nothing is dropped from it.
+    pub(super) fn mend_content(&self, mut best: (Edits, Evaluation)) -> (Edits, Evaluation) {
+        let fixes: [Fix; 6] =
+            [fix_copies, fix_repeated_calls, fix_results, fix_blocks, fix_images, fix_first];
+        for _ in 0..MAX_ROUNDS {
+            let mut improved = false;
+            for fix in fixes {
+                let mut edits = best.0.clone();
+                if !fix(self, &mut edits, &best.1) {
+                    continue;
+                }
+                self.end(&mut edits);
+                let after = self.evaluate_edits(&edits);
+                if after.score() < best.1.score() {
+                    best = (edits, after);
+                    improved = true;
+                }
+            }
+            if !improved {
+                break;
+            }
+        }
+        best
+    }
+
+    fn set_content(&self, edits: &mut Edits, item: ItemIndex, content: &str, rule: &'static str) {
+        let json = set_in_message(&self.json(edits, item), "content", content);
+        self.change(edits, item, json, ChangeKind::Content { rule });
+    }
+
+    fn blocks(&self, item: ItemIndex) -> &[BlockSpan] {
+        self.session().blocks(self.node(item))
+    }
+}
+
+/// Returns the content of a message.
+fn content_of(json: &[u8]) -> Option<Value<'_>> {
+    Value::new(json)?.get("message")?.get("content")
+}
+
+fn is_result(block: &BlockSpan) -> bool {
+    matches!(block.kind, BlockKind::ToolResult(_))
+}
+
+/// Gives copies another reply id.
+fn fix_copies(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
+    for &item in &now.copies {
+        let json = attempt.json(edits, item);
+        let message = Value::new(&json).and_then(|entry| entry.get("message"));
+        let Some(id) = message.and_then(|message| message.text("id")) else { continue };
+        let changed = set_in_message(&json, "id", &quote(&format!("{id}{COPY_SUFFIX}")));
+        attempt.change(edits, item, changed, ChangeKind::Copy);
+    }
+    !now.copies.is_empty()
+}
+
+/// Gives calls whose id another call has an id of their own, together with their results.
+fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
+    let is_call_or_result = |block: &BlockSpan| block.kind == BlockKind::ToolUse || is_result(block);
+    let is_needed = now.missing.iter().any(|missing| {
+        let blocks = attempt.blocks(missing.item);
+        missing.blocks.iter().any(|&block| blocks.get(block).is_some_and(is_call_or_result))
+    });
+    if !is_needed {
+        return false;
+    }
+    let mut calls = RepeatedCalls::default();
+    let mut has_changed = false;
+    for &item in &attempt.wanted().entries {
+        for (index, span) in
+            attempt.blocks(item).iter().enumerate().filter(|(_, span)| is_call_or_result(span))
+        {
+            let json = attempt.json(edits, item);
+            let Some(content) = content_of(&json) else { continue };
+            let Some(block) = content.items().nth(index) else { continue };
+            let new = if is_result(span) { calls.answer(block) } else { calls.call(block) };
+            if let Some(content) = new.and_then(|new| content::with_call_id(content, index, &new)) {
+                attempt.set_content(edits, item, &content, "call-id-unique");
+                has_changed = true;
+            }
+        }
+    }
+    has_changed
+}
+
+/// The calls so far, by their ids.
+#[derive(Default)]
+struct RepeatedCalls {
+    counts: HashMap<String, usize>,
+    /// The new ids of the calls without a result; `None` for a call that keeps its id.
+    open: HashMap<String, Vec<Option<String>>>,
+}
+
+impl RepeatedCalls {
+    /// Returns the new id of a call, if an earlier one has its id.
+    fn call(&mut self, block: Value<'_>) -> Option<String> {
+        let id = block.text("id")?.into_owned();
+        let count = self.counts.entry(id.clone()).or_default();
+        *count += 1;
+        let new = (*count > 1).then(|| format!("{id}_{count}"));
+        self.open.entry(id).or_default().push(new.clone());
+        new
+    }
+
+    /// Returns the new id of the call that a result answers: the latest one without a result.
+    fn answer(&mut self, block: Value<'_>) -> Option<String> {
+        let calls = self.open.get_mut(&*block.text("tool_use_id")?)?;
+        if calls.len() > 1 { calls.pop()? } else { calls.first().cloned()? }
+    }
+}
+
+/// Adds a result for every call that is left out because its result is lost.
+fn fix_results(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
+    let mut results: Option<Results> = None;
+    let mut has_changed = false;
+    for missing in now.missing.iter().filter(|missing| attempt.node(missing.item).kind == Kind::Assistant) {
+        let spans = attempt.blocks(missing.item);
+        for &block in &missing.blocks {
+            let span = spans.get(block).filter(|span| span.kind == BlockKind::ToolUse);
+            let Some(old) = span.map(|span| span.tool) else { continue };
+            let json = attempt.json(edits, missing.item);
+            let call = content_of(&json).and_then(|content| content.items().nth(block));
+            let Some(id) = call.and_then(|call| call.text("id")).map(Cow::into_owned) else { continue };
+            let results = results.get_or_insert_with(|| Results::of(attempt));
+            if !results.has(attempt, edits, &id, old) {
+                results.add(attempt, edits, missing.item, &json, &id);
+                has_changed = true;
+            }
+        }
+    }
+    has_changed
+}
+
+/// The results of the conversation, and what follows each entry.
+struct Results {
+    by_call: HashMap<Option<Id>, Vec<ItemIndex>>,
+    next: HashMap<ItemIndex, ItemIndex>,
+}
+
+impl Results {
+    fn of(attempt: &Attempt<'_, '_>) -> Self {
+        let mut by_call: HashMap<Option<Id>, Vec<ItemIndex>> = HashMap::new();
+        for &item in &attempt.wanted().entries {
+            for block in attempt.blocks(item).iter().filter(|block| is_result(block)) {
+                by_call.entry(block.tool).or_default().push(item);
+            }
+        }
+        let next = attempt.analysis.path.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        Self { by_call, next }
+    }
+
+    /// Returns whether a call has a result; `old` is the id that it has in the file.
+    fn has(&self, attempt: &Attempt<'_, '_>, edits: &Edits, id: &str, old: Option<Id>) -> bool {
+        let answers = |&item: &ItemIndex| {
+            let json = attempt.json(edits, item);
+            content_of(&json).is_some_and(|content| {
+                content.items().any(|block| block.text("tool_use_id").is_some_and(|one| one == id))
+            })
+        };
+        self.by_call.get(&old).is_some_and(|items| items.iter().any(answers))
+    }
+
+    /// Adds a result that says that the true one is lost, between the call and what follows it.
+    fn add(&self, attempt: &Attempt<'_, '_>, edits: &mut Edits, call: ItemIndex, json: &[u8], id: &str) {
+        let text = "[The result of this call was lost.]";
+        let block = format!(
+            "[{{\"tool_use_id\":{},\"type\":\"tool_result\",\"content\":{},\"is_error\":true}}]",
+            quote(id),
+            quote(text)
+        );
+        let reply = attempt.node(call).message_id;
+        let next = self.next.get(&call).copied();
+        let follower = next.filter(|&next| reply.is_none() || attempt.node(next).message_id != reply);
+        let time = attempt.node(call).time.map(|time| time + 1);
+        let next_time = follower.and_then(|next| attempt.node(next).time);
+        let time = match (time, next_time) {
+            (Some(time), Some(next)) => Some(time.min(next)),
+            (time, next) => time.or(next),
+        };
+        let uuid = new_id();
+        let time = time_text(time.unwrap_or(0));
+        let entry = new_user_entry(json, &uuid, Some(attempt.uuid(call)), &time, &block, false);
+        edits.put(&uuid, entry, ChangeKind::Result, None);
+        let is_result = |item: ItemIndex| {
+            attempt.node(item).kind == Kind::User && attempt.session().has_results(attempt.node(item))
+        };
+        if let Some(next) = follower.filter(|&next| !is_result(next)) {
+            let changed = set(&attempt.json(edits, next), "parentUuid", &quote(&uuid));
+            let reason = "it follows the result that takes the place of a lost one";
+            attempt.change(edits, next, changed, ChangeKind::Relink { reason });
+        }
+    }
+}
+
+/// Replaces blocks that the API refuses.
+fn fix_blocks(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
+    let mut has_changed = false;
+    let mut renamed: HashSet<String> = HashSet::new();
+    for refused in &now.refused {
+        if matches!(refused.rule, Rule::FirstUser | Rule::RequestSize | Rule::ImageDimensions) {
+            continue;
+        }
+        let Some(item) = attempt.item(&refused.uuid) else { continue };
+        let json = attempt.json(edits, item);
+        let Some(content) = content_of(&json) else { continue };
+        if refused.rule == Rule::CallId {
+            let ids = content.items().filter_map(|block| block.text("id").map(Cow::into_owned));
+            renamed.extend(ids.filter(|id| !request_rules::is_plain_name(id)));
+        }
+        let drops_thinking = refused.rule == Rule::ThinkingLast;
+        if let Some((new, rule)) = content::mended(attempt.node(item).kind, content, drops_thinking) {
+            attempt.set_content(edits, item, &new, rule.name());
+            has_changed = true;
+        }
+    }
+    if !renamed.is_empty() {
+        rename_results(attempt, edits, &renamed);
+    }
+    has_changed
+}
+
+/// Makes results name the new ids of calls.
+fn rename_results(attempt: &Attempt<'_, '_>, edits: &mut Edits, old: &HashSet<String>) {
+    for &item in &attempt.wanted().entries {
+        for index in 0..attempt.blocks(item).iter().filter(|block| is_result(block)).count() {
+            let json = attempt.json(edits, item);
+            let Some(content) = content_of(&json) else { continue };
+            let mut results =
+                content.items().enumerate().filter_map(|(at, block)| Some((at, block.text("tool_use_id")?)));
+            let Some((at, id)) = results.nth(index).filter(|(_, id)| old.contains(&**id)) else { continue };
+            if let Some(new) = content::with_call_id(content, at, &content::plain_name(&id)) {
+                attempt.set_content(edits, item, &new, Rule::CallId.name());
+            }
+        }
+    }
+}
+
+/// Replaces images that have too many pixels.
+fn fix_images(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
+    let mut has_changed = false;
+    for refused in now.refused.iter().filter(|refused| refused.rule == Rule::ImageDimensions) {
+        let Some(item) = attempt.item(&refused.uuid) else { continue };
+        let json = attempt.json(edits, item);
+        let Some(content) = content_of(&json) else { continue };
+        let Some(image) = refused.block.and_then(|block| content.items().nth(block)) else { continue };
+        let at = image.bytes().as_ptr().addr() - content.bytes().as_ptr().addr();
+        if let Some(new) = content::without_image(content, at, "[image removed: it had too many pixels]") {
+            attempt.set_content(edits, item, &new, refused.rule.name());
+            has_changed = true;
+        }
+    }
+    has_changed
+}
+
+/// Puts a prompt before a conversation that begins with a reply.
+fn fix_first(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
+    let Some(refused) = now.refused.iter().find(|refused| refused.rule == Rule::FirstUser) else {
+        return false;
+    };
+    let first = attempt.wanted().entries.first().copied();
+    let Some(item) = first.or_else(|| attempt.item(&refused.uuid)) else { return false };
+    let json = attempt.json(edits, item);
+    let parent = attempt.wanted().boundary.map(|boundary| attempt.uuid(boundary));
+    let first_time = attempt.wanted().entries.iter().find_map(|&one| attempt.node(one).time);
+    let time = time_text(first_time.map_or(0, |time| time - 1));
+    let prompt = new_id();
+    let text = quote("[The beginning of this conversation was lost.]");
+    let entry = new_user_entry(&json, &prompt, parent, &time, &text, true);
+    edits.put(&prompt, entry, ChangeKind::FirstPrompt, None);
+    let changed = set(&json, "parentUuid", &quote(&prompt));
+    let reason = "it follows the note about the lost beginning";
+    attempt.change(edits, item, changed, ChangeKind::Relink { reason });
+    true
+}
