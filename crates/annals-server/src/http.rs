@@ -1,7 +1,7 @@
 //! The server over HTTP: the same methods and subscriptions for programs and browsers.
 //!
 //! `guard.rs` checks every request first. Then `requests.rs` answers JSON-RPC requests, `events.rs` streams notifications,
-//! and `page.rs` has a small page for browsers. `sockets.rs` bounds the number of connections and how long they may stall.
+//! and `page.rs` has the viewer for browsers. `sockets.rs` bounds the number of connections and how long they may stall.
 
 mod events;
 mod guard;

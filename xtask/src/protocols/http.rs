@@ -20,19 +20,12 @@ const DEPTH: usize = 10_000;
 pub(super) struct Served {
     folder: tempfile::TempDir,
     child: Child,
-    /// The page, with the token.
-    pub(super) url: String,
     pub(super) address: String,
     pub(super) token: String,
 }
 
 impl Served {
     pub(super) fn start(stage: &Stage) -> Result<Self, Trouble> {
-        Self::start_with(stage, &[])
-    }
-
-    /// Starts a server with further options.
-    pub(super) fn start_with(stage: &Stage, options: &[&str]) -> Result<Self, Trouble> {
         let folder = tempfile::tempdir()?;
         let sample = project().join("corpus/sample/projects");
         for path in crate::files_below("corpus/sample/projects")? {
@@ -47,15 +40,15 @@ impl Served {
         let deep = format!("{open}\"the bottom\"{close}");
         fs::write(&session, (lines.join("\n") + "\n").replace("\"@deep\"", &deep))?;
         let mut command = Command::new(&stage.annals);
-        command.args(["serve", "--json", "--root"]).arg(folder.path().join("root")).args(options);
+        command.args(["serve", "--json", "--root"]).arg(folder.path().join("root"));
         command.env("ANNALS_HOME", folder.path().join("home")).env("HOME", folder.path());
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
         let said: Value = serde_json::from_str(&line)?;
         let field = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
-        let (url, address, token) = (field("url"), field("address"), field("token"));
-        Ok(Self { folder, child, url, address, token })
+        let (address, token) = (field("address"), field("token"));
+        Ok(Self { folder, child, address, token })
     }
 
     /// Returns the path of the session.

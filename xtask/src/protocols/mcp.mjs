@@ -11,7 +11,7 @@ const { Client } = await load("client/index.js");
 const { StdioClientTransport } = await load("client/stdio.js");
 const { StreamableHTTPClientTransport } = await load("client/streamableHttp.js");
 
-const TOOLS = ["search_sessions", "list_sessions", "get_session", "get_messages", "get_changes", "session_stats"];
+const TOOLS = ["search_sessions", "list_sessions", "get_session", "get_messages", "get_changes", "session_stats", "usage", "insight"];
 const LONGEST = 40_000;
 
 function transport() {

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use annals_engine::context_window;
 use annals_proto as wire;
 use annals_proto::acp::{
     Chunk, CompactionSummaryChunk, CompactionUpdate, ContentBlock, Meta, Origin, ToolCall, ToolContent,
@@ -31,10 +32,6 @@ const MAX_TEXT_BYTES: usize = 1 << 20;
 const MAX_IMAGE_BYTES: usize = 8 << 20;
 /// How many calls without a result are kept. Few calls never get a result, so this is reached only by damaged transcripts.
 const MAX_OPEN_CALLS: usize = 200_000;
-/// The context window of most models.
-const DEFAULT_CONTEXT_TOKENS: u64 = 200_000;
-/// The context window of models whose name ends in `[1m]`.
-const LARGE_CONTEXT_TOKENS: u64 = 1_000_000;
 
 /// Builds the updates of a conversation.
 #[derive(Debug, Default)]
@@ -405,9 +402,7 @@ fn usage(reply: &Assistant<'_>) -> Option<UsageUpdate> {
         usage.output_tokens(),
     ];
     let used = counters.into_iter().flatten().fold(0, u64::saturating_add);
-    let is_large =
-        used > DEFAULT_CONTEXT_TOKENS || reply.model().is_some_and(|model| model.ends_with("[1m]"));
-    let size = if is_large { LARGE_CONTEXT_TOKENS.max(used) } else { DEFAULT_CONTEXT_TOKENS };
+    let size = context_window(reply.model().as_deref(), used);
     (used > 0).then_some(UsageUpdate { used, size })
 }
 

@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
@@ -82,7 +82,8 @@ pub(super) async fn check(State(state): State<Arc<HttpState>>, request: Request,
 const HEADERS: [(&str, &str); 7] = [
     (
         "content-security-policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; \
+         require-trusted-types-for 'script'; trusted-types 'none'; \
          frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     ),
     ("x-content-type-options", "nosniff"),
@@ -148,7 +149,7 @@ impl Guard {
         if !is_own_page(request, host) {
             return refuse(StatusCode::FORBIDDEN, "pages of other sites are not answered");
         }
-        if request.uri().path() == "/healthz" {
+        if ["/healthz", page::SIGN_IN_SCRIPT.0].contains(&request.uri().path()) {
             return Verdict::Public;
         }
         if let Some((token, location)) = token_in(request) {
@@ -158,14 +159,14 @@ impl Guard {
                     self.sign_in(request.headers(), &format!("http://{host}{location}")),
                 );
             }
-            return unauthorized();
+            return unauthorized(request);
         }
         let headers = request.headers();
         let is_authorized = match headers.get(header::AUTHORIZATION) {
             Some(given) => bearer(given).is_some_and(|token| self.is_token(token)),
             None => page::has(request.uri().path()) && self.has_cookie(headers),
         };
-        if is_authorized { Verdict::Authorized(connection.slot.clone()) } else { unauthorized() }
+        if is_authorized { Verdict::Authorized(connection.slot.clone()) } else { unauthorized(request) }
     }
 
     /// Returns the `Host` of the request; `None` if it does not name this server.
@@ -275,10 +276,14 @@ fn is_equal_secret(given: &str, secret: &str) -> bool {
     given.as_bytes().ct_eq(secret.as_bytes()).into()
 }
 
-/// Answers every request without a valid token in the same way, so that the answer reveals nothing about the path.
-fn unauthorized() -> Verdict {
-    let mut response =
-        plain(StatusCode::UNAUTHORIZED, "a token is needed: open the link that `annals serve` printed");
+/// Answers every request without a valid token in the same way, so that the answer reveals nothing about the path. A person who
+/// opened the address in a browser is asked for the link.
+fn unauthorized(request: &Request) -> Verdict {
+    let mut response = if header_is_one_of(request.headers(), "sec-fetch-mode", &["navigate"]) {
+        (StatusCode::UNAUTHORIZED, Html(page::SIGN_IN)).into_response()
+    } else {
+        plain(StatusCode::UNAUTHORIZED, "a token is needed: open the link that `annals serve` printed")
+    };
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     Verdict::Respond(response)
 }

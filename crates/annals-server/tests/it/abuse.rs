@@ -108,6 +108,7 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
                     | Method::HistoryProjects
                     | Method::HistorySearch
                     | Method::HistoryUsage
+                    | Method::HistoryInsight
                     | Method::HistoryTrash
                     | Method::HistoryStatus
             ) || matches!(method, Method::HistoryWatch | Method::HistoryUnwatch | Method::HistoryRestore)
@@ -131,6 +132,9 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
     }
     let usage = world.get("history/usage", &json!({"by": "session"}));
     assert!(!usage.to_string().contains(by_file) && !usage.to_string().contains(KETTLE), "{usage}");
+    let insight = world.get("history/insight", &json!({}));
+    assert!(!insight.to_string().contains(by_file) && !insight.to_string().contains(KETTLE), "{insight}");
+    assert_eq!(insight["sessions"], 2, "{insight}");
     // They take no place from others either, and are in no project.
     let two = world.get("history/list", &json!({"limit": 2}));
     assert_eq!((two["sessions"].as_array().unwrap().len(), two.get("nextCursor")), (2, None));

@@ -62,6 +62,11 @@ const ADDITIONS: &[Addition] = &[
         reason: "calls have their arguments",
     },
     Addition {
+        method: "history/tools",
+        spellings: &[r#""error":"no such file","#],
+        reason: "calls that failed have the first line of their error",
+    },
+    Addition {
         method: "history/turns",
         spellings: &[r#","uuid":"u1""#],
         reason: "turns name the entry that started them",
@@ -78,6 +83,11 @@ const ADDITIONS: &[Addition] = &[
     },
     Addition {
         method: "history/status",
+        spellings: &[r#""history/check","#],
+        reason: "a method says what is wrong with a session",
+    },
+    Addition {
+        method: "history/status",
         spellings: &[r#""history/files","#],
         reason: "a method lists the files that a session changed",
     },
@@ -88,6 +98,16 @@ const ADDITIONS: &[Addition] = &[
     },
     Addition {
         method: "history/status",
+        spellings: &[r#""history/insight","#],
+        reason: "a method adds up what the work was",
+    },
+    Addition {
+        method: "history/status",
+        spellings: &[r#""history/context","#],
+        reason: "a method says what fills the context",
+    },
+    Addition {
+        method: "history/status",
         spellings: &[r#""history/search","#],
         reason: "a method searches what was said and printed",
     },
@@ -95,6 +115,11 @@ const ADDITIONS: &[Addition] = &[
         method: "history/status",
         spellings: &[r#""history/archive","history/unarchive","#],
         reason: "sessions are archived for clients, too",
+    },
+    Addition {
+        method: "history/status",
+        spellings: &[r#""history/skeleton","history/rows","history/part","history/locate","#],
+        reason: "a viewer is sent rows",
     },
 ];
 

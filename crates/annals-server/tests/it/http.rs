@@ -127,14 +127,20 @@ fn a_stolen_cookie_opens_the_page_and_nothing_else() {
     let stolen = [("Cookie", cookie), ("Content-Type", "application/json")];
     for (request, body, status) in [
         ("GET /", &b""[..], 200),
-        ("GET /page.js", b"", 200),
-        ("GET /page.css", b"", 200),
+        ("GET /search?q=tea", b"", 200),
+        ("GET /usage", b"", 200),
+        ("GET /health", b"", 200),
+        (&format!("GET /s/{TEA}?view=raw"), b"", 200),
         ("GET /favicon.ico", b"", 200),
         ("POST /rpc", STATUS, 401),
         ("GET /events", b"", 401),
         (&format!("GET /events?sessionId={TEA}"), b"", 401),
         ("GET //events", b"", 401),
         ("GET /nowhere", b"", 401),
+        ("GET /s/", b"", 401),
+        ("GET /s/a/b", b"", 401),
+        ("GET /index.html", b"", 401),
+        ("GET /assets/", b"", 401),
     ] {
         let reply = served.ask(request, &stolen, body);
         assert_eq!(reply.status, status, "{request}");
@@ -216,7 +222,8 @@ fn no_answer_can_be_used_by_another_page_or_kept() {
     let posted = [("Authorization", &bearer[..]), ("Content-Type", "application/json")];
     for reply in [
         served.get("/"),
-        served.get("/page.js"),
+        served.get("/favicon.ico"),
+        served.get("/sign-in.js"),
         served.get("/nowhere"),
         served.get("/rpc"),
         served.ask("GET /", &[], b""),
@@ -228,7 +235,8 @@ fn no_answer_can_be_used_by_another_page_or_kept() {
         assert_eq!(
             reply.header("content-security-policy"),
             Some(
-                "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; \
+                 require-trusted-types-for 'script'; trusted-types 'none'; \
                  frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
             )
         );
@@ -251,18 +259,41 @@ fn the_page_is_complete() {
     let served = Served::new();
     let page = served.get("/").body;
     let named = page.split(['"']).filter(|text| text.starts_with('/') && text.len() > 1);
-    let kinds: Vec<_> = named.map(|path| (path, served.get(path))).collect();
-    let kinds: Vec<_> = kinds
-        .iter()
-        .map(|(path, reply)| (*path, reply.status, reply.header("content-type").unwrap()))
-        .collect();
+    let mut count = 0;
+    for path in named {
+        let reply = served.get(path);
+        let kind = match path.rsplit('.').next() {
+            Some("ico") => "image/svg+xml",
+            Some("css") => "text/css; charset=utf-8",
+            Some("js") => "text/javascript; charset=utf-8",
+            other => panic!("the page names a file of an unknown kind: {other:?}"),
+        };
+        assert_eq!((reply.status, reply.header("content-type")), (200, Some(kind)), "{path}");
+        assert!(!reply.body.is_empty(), "{path}");
+        count += 1;
+    }
+    // Without the viewer, the page says how to get it, and has no script.
+    assert!(count >= 1 && (count >= 3 || page.contains("cargo x web")), "{page}");
+    for place in ["/search", "/usage", "/health", "/s/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55"] {
+        assert_eq!(served.get(place).body, page, "{place}");
+    }
+}
+
+#[test]
+fn a_browser_without_a_token_is_asked_for_the_link_on_every_address_alike() {
+    let served = Served::new();
+    let visit = |path: &str| served.ask(&format!("GET {path}"), &[("Sec-Fetch-Mode", "navigate")], b"");
+    let asked = visit("/");
+    assert_eq!((asked.status, asked.header("content-type")), (401, Some("text/html; charset=utf-8")));
+    assert!(asked.body.contains("<form>") && asked.body.contains("src=\"/sign-in.js\""), "{}", asked.body);
+    for path in [&format!("/s/{TEA}"), "/rpc", "/events", "/nowhere", "/?token=wrong"] {
+        assert_eq!((visit(path).status, visit(path).body), (401, asked.body.clone()), "{path}");
+    }
+    let script = served.ask("GET /sign-in.js", &[], b"");
+    assert_eq!((script.status, script.header("content-type")), (200, Some("text/javascript; charset=utf-8")));
     assert_eq!(
-        kinds,
-        [
-            ("/favicon.ico", 200, "image/svg+xml"),
-            ("/page.css", 200, "text/css; charset=utf-8"),
-            ("/page.js", 200, "text/javascript; charset=utf-8"),
-        ]
+        served.ask("GET /", &[], b"").body,
+        "a token is needed: open the link that `annals serve` printed\n"
     );
 }
 
@@ -566,7 +597,7 @@ fn who_was_answered_makes_room_for_others() {
         limits.head = Duration::from_secs(3600);
     });
     let bearer = served.bearer();
-    for path in ["/", "/nowhere", "/page.js"] {
+    for path in ["/", "/nowhere", "/favicon.ico"] {
         let idle = served.send(&format!("GET {path}"), &[("Authorization", &bearer)], b"");
         Reply::read(idle.try_clone().unwrap());
         assert_eq!(served.rpc(STATUS)["result"]["name"], "annals");

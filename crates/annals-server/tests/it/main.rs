@@ -13,4 +13,5 @@ mod load;
 mod pages;
 mod reading;
 mod secrets;
+mod view;
 mod world;

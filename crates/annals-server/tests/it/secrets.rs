@@ -38,6 +38,7 @@ fn requests() -> Vec<(&'static str, Value)> {
         ("history/usage", json!({"by": "project"})),
         ("history/usage", json!({"by": "branch"})),
         ("history/usage", json!({"by": "model"})),
+        ("history/insight", json!({})),
         // By relevance, the score would depend on the time.
         ("history/search", json!({"query": "see", "perSession": 20, "snippetWidth": 500, "sort": "time"})),
     ];
@@ -47,12 +48,15 @@ fn requests() -> Vec<(&'static str, Value)> {
             ("history/load", json!({"all": true})),
             ("history/load", json!({"view": "model"})),
             ("history/read", json!({})),
+            ("history/skeleton", json!({})),
             ("history/turns", json!({})),
             ("history/tools", json!({})),
             ("history/session", json!({})),
             ("history/stats", json!({})),
             ("history/agents", json!({})),
             ("history/files", json!({})),
+            ("history/check", json!({})),
+            ("history/context", json!({})),
         ] {
             let mut params = more;
             params["sessionId"] = json!(session);
@@ -69,7 +73,11 @@ fn with_reveal(params: &Value) -> Value {
 }
 
 /// The methods that [`requests`] does not have.
-const NOT_REQUESTED: [Method; 11] = [
+const NOT_REQUESTED: [Method; 14] = [
+    // They need the revision of a skeleton: see `rows_and_parts_are_masked`.
+    Method::HistoryRows,
+    Method::HistoryPart,
+    Method::HistoryLocate,
     // Tested with what they change.
     Method::HistoryFork,
     Method::HistoryDelete,
@@ -143,6 +151,31 @@ fn no_method_answers_with_a_secret_unless_it_may() {
         .filter(|place| !revealed.contains(place) && !elsewhere.contains(place))
         .collect();
     assert!(missing.is_empty(), "no method reveals the secrets of {missing:?}");
+    client.finish();
+    open_client.finish();
+}
+
+/// Secrets are masked before text is split into nodes: none is found in the rows, nor in the parts that are asked for.
+#[test]
+fn rows_and_parts_are_masked() {
+    let ((masked_world, secrets), (open_world, _)) = (world(false), world(true));
+    let (mut client, mut open_client) = (Client::of(&masked_world), Client::of(&open_world));
+    for session in [EVERYWHERE, AI_TITLE, SUMMARY, CUT] {
+        let skeleton = client.ask("history/skeleton", &json!({"sessionId": session}));
+        let revision = &skeleton["result"]["revision"];
+        let rows = json!({"sessionId": session, "revision": revision, "from": 0, "count": 200, "open": true});
+        let answer = client.ask("history/rows", &rows).to_string();
+        assert_eq!(secrets.found_in(&answer), Vec::<&str>::new(), "{answer}");
+        let shown = open_client.ask("history/rows", &with_reveal(&rows)).to_string();
+        assert!(session != EVERYWHERE || !secrets.found_in(&shown).is_empty(), "{shown}");
+        for row in 0..skeleton["result"]["total"].as_u64().unwrap() {
+            for part in 0..2 {
+                let params = json!({"sessionId": session, "revision": revision, "row": row, "part": part});
+                let answer = client.ask("history/part", &params).to_string();
+                assert_eq!(secrets.found_in(&answer), Vec::<&str>::new(), "{answer}");
+            }
+        }
+    }
     client.finish();
     open_client.finish();
 }

@@ -1,0 +1,136 @@
+//! What a viewer is sent: a skeleton of all rows, some rows with their content, more of one row.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+use annals_proto::ErrorCode;
+use serde_json::{Value, json};
+
+use crate::world::{TEA, World, lines_at};
+
+fn skeleton(world: &World) -> Value {
+    world.get("history/skeleton", &json!({"sessionId": TEA}))
+}
+
+fn world_with_calls(count: usize) -> World {
+    let world = World::new();
+    let mut lines = lines_at(0, None).user("u1", "Count");
+    for number in 0..count {
+        let (reply, call) = (format!("a{number}"), format!("t{number}"));
+        let output: Vec<String> = (0..=number).map(|line| format!("line {line}")).collect();
+        lines = lines
+            .assistant(&reply, |made| {
+                made.id(&format!("m{number}")).tool(
+                    &call,
+                    "Bash",
+                    json!({"command": format!("seq {number}")}),
+                )
+            })
+            .result(&format!("r{number}"), &call, output.join("\n"));
+    }
+    fs::write(world.session(TEA), lines.to_string()).unwrap();
+    world
+}
+
+#[test]
+fn a_window_of_rows_is_found_by_its_skeleton() {
+    let world = world_with_calls(60);
+    let all = skeleton(&world);
+    assert_eq!(all["total"], 61);
+    assert_eq!(all["kinds"].as_str().unwrap(), format!("u{}", "c".repeat(60)));
+    assert_eq!((&all["turns"], &all["failed"], &all["left"]), (&json!([0]), &json!([]), &json!([])));
+    let params = json!({"sessionId": TEA, "revision": all["revision"], "from": 50, "count": 5, "open": [51]});
+    let rows = world.get("history/rows", &params)["rows"].as_array().unwrap().clone();
+    let titles: Vec<_> = rows.iter().map(|row| row["tool"]["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["seq 49", "seq 50", "seq 51", "seq 52", "seq 53"]);
+    assert!(rows[0].get("output").is_none());
+    // The last lines of the output of a command, and what is above them.
+    let output = &rows[1]["output"];
+    assert_eq!(
+        (&output[0]["t"], &output[0]["lines"], &output[0]["from"]),
+        (&json!("more"), &json!(31), &json!(0))
+    );
+    assert_eq!(output[1]["lines"][19], json!(["line 50"]));
+    let part =
+        json!({"sessionId": TEA, "revision": all["revision"], "row": 51, "part": 1, "from": 10, "count": 2});
+    let part = world.get("history/part", &part);
+    assert_eq!(
+        part,
+        json!({"nodes": [{"t": "ansi", "lines": [["line 10"], ["line 11"]]}], "lines": 51, "next": 12})
+    );
+}
+
+#[test]
+fn rows_are_located_by_entry_line_turn_and_call() {
+    let world = world_with_calls(5);
+    let revision = &skeleton(&world)["revision"];
+    for (params, row) in [
+        (json!({"uuid": "a2"}), 3),
+        (json!({"uuid": "r2"}), 3),
+        (json!({"line": 1}), 0),
+        (json!({"turn": 1}), 0),
+        (json!({"callId": "t4"}), 5),
+    ] {
+        let mut params = params;
+        params["sessionId"] = json!(TEA);
+        assert_eq!(
+            world.get("history/locate", &params),
+            json!({"row": row, "revision": revision}),
+            "{params}"
+        );
+    }
+    for (params, code) in [
+        (json!({"sessionId": TEA, "uuid": "nobody"}), ErrorCode::NotFound),
+        (json!({"sessionId": TEA, "turn": 0}), ErrorCode::NotFound),
+        (json!({"sessionId": TEA}), ErrorCode::InvalidParams),
+        (json!({"sessionId": TEA, "turn": 1, "line": 1}), ErrorCode::InvalidParams),
+    ] {
+        assert_eq!(world.refusal("history/locate", &params), code, "{params}");
+    }
+}
+
+#[test]
+fn a_skeleton_grows_with_its_file_and_a_replaced_file_has_a_new_one() {
+    let world = world_with_calls(3);
+    let before = skeleton(&world);
+    let more = lines_at(9, Some("r2")).user("u2", "And now").to_string();
+    let mut file = OpenOptions::new().append(true).open(world.session(TEA)).unwrap();
+    file.write_all(more.as_bytes()).unwrap();
+    let known = json!({"sessionId": TEA, "revision": before["revision"], "from": 4});
+    let after = world.get("history/skeleton", &known);
+    assert_eq!(
+        (&after["from"], &after["kinds"], &after["total"]),
+        (&json!(4), &json!("u"), &json!(5)),
+        "{after}"
+    );
+    assert_eq!(after["turns"], json!([0, 4]));
+    // The rows that the viewer knows are still those of the session.
+    let rows = json!({"sessionId": TEA, "revision": before["revision"], "from": 3, "count": 9});
+    assert_eq!(world.get("history/rows", &rows)["rows"].as_array().unwrap().len(), 1);
+    fs::write(world.session(TEA), lines_at(0, None).user("x1", "Another").to_string()).unwrap();
+    assert_eq!(world.refusal("history/rows", &rows), ErrorCode::StaleCursor);
+    let replaced = world.get("history/skeleton", &known);
+    assert_eq!((&replaced["from"], &replaced["total"]), (&json!(0), &json!(1)));
+}
+
+#[test]
+fn wrong_numbers_are_refused_or_empty() {
+    let world = world_with_calls(2);
+    let revision = skeleton(&world)["revision"].clone();
+    let with = |params: Value| {
+        let mut params = params;
+        params["sessionId"] = json!(TEA);
+        params["revision"] = revision.clone();
+        params
+    };
+    let rows = world.get("history/rows", &with(json!({"from": 1_000_000, "count": 1_000_000})));
+    assert_eq!(rows, json!({"rows": []}));
+    for params in [json!({"row": 99, "part": 0}), json!({"row": 1, "part": 99}), json!({"row": 0, "part": 1})]
+    {
+        assert_eq!(world.refusal("history/part", &with(params.clone())), ErrorCode::NotFound, "{params}");
+    }
+    for revision in ["", "1", "1-", "-", "x-y", "9999999999999999999999-0", "3-0000000000000000"] {
+        let params = json!({"sessionId": TEA, "revision": revision, "from": 0, "count": 1});
+        assert_eq!(world.refusal("history/rows", &params), ErrorCode::StaleCursor, "{revision}");
+    }
+}

@@ -1,0 +1,330 @@
+// The places of the viewer against the mock: what is shown, keys, links, actions, safety, accessibility.
+import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { gzipSync } from 'node:zlib';
+import { visit } from './browser.mjs';
+import { Mock, MockSession, assets } from './mock.mjs';
+
+const FIRST = '11111111-0000-4000-8000-000000000001';
+const HOSTILE = '33333333-0000-4000-8000-000000000003';
+const TOKEN = 'token=a-token-for-the-tests';
+
+async function open({ browser, dist }, path = '/', { readOnly = false, more = 0, ...options } = {}) {
+  const hostile = Object.assign(new MockSession(HOSTILE, 30, '<img src=x onerror=window.hacked=9>\u202e'), { isHostile: true });
+  const others = Array.from({ length: more }, (_, index) => new MockSession(`44444444-0000-4000-8000-${String(index).padStart(12, '0')}`, 5, `Session ${index}`));
+  const sessions = [new MockSession(FIRST, 400, 'Fix the parser for glued records'), hostile, ...others];
+  const mock = await new Mock({ dist, sessions, readOnly }).start();
+  const page = await visit(browser, options);
+  // A redirect of the server replaces the fragment, so it is added behind the sign-in.
+  const [address, hash] = path.split('#');
+  await page.goto(`${mock.url}${address}${address.includes('?') ? '&' : '?'}${TOKEN}`);
+  if (hash) {
+    await page.locator('.transcript .row').first().waitFor();
+    await page.evaluate((hash) => { location.hash = hash; }, hash);
+  }
+  const close = async () => {
+    assert.deepEqual(page.wrong, []);
+    await page.context().close();
+    mock.stop();
+  };
+  return { page, mock, close };
+}
+
+const rowText = (page, text) => page.locator('.transcript .row', { hasText: text }).first();
+
+export const checks = [
+  ['size: the first load is at most 60 kB of script and 12 kB of style', ({ dist }) => {
+    const sizes = { js: 0, css: 0 };
+    for (const [name, contents] of assets(dist)) sizes[name.split('.').pop()] += gzipSync(contents).length;
+    assert.ok(sizes.js <= 60_000 && sizes.css <= 12_000, JSON.stringify(sizes));
+    return `${(sizes.js / 1000).toFixed(1)} kB script, ${(sizes.css / 1000).toFixed(1)} kB style, gzip`;
+  }],
+  ['sessions: listed, filtered by the address, moved through and opened by keys, live', async (stage) => {
+    const { page, mock, close } = await open(stage);
+    await page.locator('.session').nth(1).waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('glued');
+    await page.waitForFunction(() => document.querySelectorAll('.session').length === 1);
+    assert.equal(new URL(page.url()).searchParams.get('q'), 'glued');
+    await page.reload();
+    await page.waitForFunction(() => document.querySelectorAll('.session').length === 1);
+    await page.locator('.filters input[type=search]').fill('');
+    await page.waitForFunction(() => document.querySelectorAll('.session').length === 2);
+    mock.sessions.get(FIRST).title = 'Another title';
+    mock.grown(mock.sessions.get(FIRST));
+    await page.locator('.session', { hasText: 'Another title' }).waitFor();
+    await page.locator('.screen').first().focus();
+    await page.keyboard.press('j');
+    await page.keyboard.press('k');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/s\//);
+    await close();
+  }],
+  ['sessions: 10,000 of them scroll, and only those on the screen are elements', async (stage) => {
+    const { page, close } = await open(stage, '/', { more: 10_000 });
+    await page.locator('.count', { hasText: '10,002' }).waitFor();
+    assert.ok(await page.locator('.session').count() < 60);
+    await page.locator('.screen').first().focus();
+    await page.keyboard.press('G');
+    await page.locator('.session', { hasText: 'Session 9999' }).waitFor();
+    await close();
+  }],
+  ['conversation: four reading levels, fold lines, failed calls stay visible', async (stage) => {
+    const { page, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('.card').first().waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('g');
+    await rowText(page, 'cargo test').waitFor();
+    await page.keyboard.press('1');
+    await page.waitForFunction(() => document.querySelectorAll('.transcript .fold[aria-expanded=false]').length > 2);
+    assert.equal(await page.locator('.transcript .card:not([data-state=error])').count(), 0, 'calls are folded');
+    await page.keyboard.press('e');
+    await page.locator('.transcript [aria-current=true] .card[data-state=error] .reason').waitFor();
+    await page.keyboard.press('4');
+    await page.locator('.transcript .raw').first().waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('view'), 'raw');
+    await page.locator('.transcript .raw .card-head').first().click();
+    await page.locator('.transcript .raw .block', { hasText: '<b>raw</b>' }).waitFor();
+    await page.keyboard.press('3');
+    await page.locator('.transcript .model').first().waitFor();
+    await page.locator('.model-note', { hasText: '40 messages' }).waitFor();
+    await page.keyboard.press('2');
+    await page.locator('.transcript .card').first().waitFor();
+    await close();
+  }],
+  ['conversation: e visits each failed call once, J each prompt, c each compaction', async (stage) => {
+    const { page, mock, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('.card').first().waitFor();
+    const at = () => page.evaluate(() => Number(document.querySelector('.transcript [aria-current=true]')?.dataset.item));
+    await page.keyboard.press('g');
+    await page.keyboard.press('g');
+    const visited = [];
+    for (;;) {
+      await page.keyboard.press('e');
+      const row = await at();
+      if (visited.at(-1) === row) break;
+      visited.push(row);
+    }
+    assert.deepEqual(visited, [...mock.sessions.get(FIRST).failed]);
+    await page.keyboard.press('g');
+    await page.keyboard.press('g');
+    await page.keyboard.press('J');
+    assert.equal(await at(), 10);
+    await page.keyboard.press('K');
+    assert.equal(await at(), 0);
+    await close();
+  }],
+  ['conversation: cards open, show the rest on request, diffs side by side', async (stage) => {
+    const { page, close } = await open(stage, `/s/${FIRST}#L4`);
+    const bash = page.locator('.transcript .card', { hasText: 'cargo test' }).first();
+    await bash.locator('.card-head').click();
+    await bash.locator('.ansi', { hasText: 'line 19' }).waitFor();
+    await bash.locator('.more', { hasText: '792' }).click();
+    await bash.locator('.ansi', { hasText: 'more line 811' }).waitFor();
+    assert.equal(await bash.locator('.more').count(), 0);
+    await bash.locator('.card-head').click();
+    assert.equal(await bash.locator('.card-body').count(), 0);
+    const edit = page.locator('.transcript .card', { has: page.locator('b', { hasText: 'Edit' }) }).first();
+    await edit.locator('.card-head').click();
+    await edit.locator('.line.added[data-new="41"]').waitFor();
+    await edit.locator('.diff-head button').click();
+    await edit.locator('.pair').nth(1).waitFor();
+    await close();
+  }],
+  ['conversation: a link leads to its record, and the copied link back', async (stage) => {
+    const { page, mock, close } = await open(stage, `/s/${FIRST}#11111111-0000-4000-8000-000000000123`);
+    await page.waitForFunction(() => document.querySelector('.transcript [aria-current=true]')?.dataset.item === '123');
+    await page.keyboard.press('y');
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(copied, `${mock.url}/s/${FIRST}#11111111-0000-4000-8000-000000000123`);
+    await close();
+  }],
+  ['conversation: find counts, opens the card of a hit, and closes it again', async (stage) => {
+    const { page, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('.card').first().waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('line');
+    await page.locator('.find .count', { hasText: '0 of 4' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('.find .count', { hasText: '1 of 4' }).waitFor();
+    await page.locator('.transcript [aria-current=true] .card-body').waitFor();
+    await page.waitForFunction(() => CSS.highlights.get('found')?.size > 3);
+    await page.keyboard.press('Enter');
+    await page.locator('.find .count', { hasText: '2 of 4' }).waitFor();
+    assert.equal(await page.locator('.transcript .card-body').count(), 0);
+    await page.keyboard.press('Shift+Enter');
+    await page.locator('.find .count', { hasText: '1 of 4' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('.find').waitFor({ state: 'detached' });
+    await close();
+  }],
+  ['conversation: the inspector lists calls, filters them, and leads to them', async (stage) => {
+    const { page, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('.call-row').first().waitFor();
+    await page.locator('.calls input').fill('tool:edit slower:3s');
+    await page.waitForFunction(() => [...document.querySelectorAll('.call-row b')].every((name) => name.textContent === 'Edit'));
+    await page.locator('.call-row').first().click();
+    await page.locator('.transcript [aria-current=true] .card', { hasText: 'Edit' }).waitFor();
+    await page.locator('#tab-calls').press('ArrowRight');
+    await page.locator('.files', { hasText: 'read.rs' }).waitFor();
+    await page.locator('#tab-context').click();
+    await page.locator('.session-usage', { hasText: '44 %' }).waitFor();
+    await page.locator('#tab-usage').click();
+    await page.locator('.session-usage', { hasText: '$1.25' }).waitFor();
+    await close();
+  }],
+  ['search: hits by session, a preview of the chosen one, facets in the address', async (stage) => {
+    const { page, close } = await open(stage, '/search');
+    await page.locator('.filters input[type=search]').fill('line');
+    await page.locator('.hit mark').first().waitFor();
+    await page.locator('.hit').first().click();
+    await page.locator('.preview .card-body').waitFor();
+    await page.locator('.facets .chip', { hasText: 'tool output' }).click();
+    assert.equal(new URL(page.url()).searchParams.get('in'), 'output');
+    await page.locator('.hit').nth(1).click();
+    await page.locator('.hit').nth(1).click();
+    await page.waitForURL(/\/s\/.*find=line/);
+    await close();
+  }],
+  ['usage: a plot with the table behind it', async (stage) => {
+    const { page, close } = await open(stage, '/usage');
+    await page.locator('.plot rect.part').first().waitFor();
+    assert.equal(await page.locator('.numbers').first().locator('tbody tr').count(), 14);
+    await page.locator('.levels button', { hasText: 'Tokens' }).click();
+    assert.equal(new URL(page.url()).searchParams.get('what'), 'tokens');
+    await close();
+  }],
+  ['health: findings lead to their lines; the trash gives sessions back', async (stage) => {
+    const { page, close } = await open(stage, '/health');
+    await page.locator('button', { hasText: 'Check all' }).click();
+    await page.locator('.findings a', { hasText: 'line 8112' }).waitFor();
+    await close();
+  }],
+  ['actions: rename, archive, delete and undo; none of them when read-only', async (stage) => {
+    const { page, mock, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('.menu-box > button').click();
+    await page.locator('.menu button', { hasText: 'Rename' }).click();
+    await page.locator('.ask input').fill('New title 新');
+    await page.keyboard.press('Enter');
+    await page.locator('.toasts', { hasText: 'Renamed' }).waitFor();
+    assert.equal(mock.sessions.get(FIRST).title, 'New title 新');
+    await page.locator('.menu-box > button').click();
+    await page.locator('.menu button', { hasText: 'resume' }).click();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `cd /home/mia/annals && claude --resume ${FIRST}`);
+    await page.locator('.menu-box > button').click();
+    await page.locator('.menu button', { hasText: 'Delete' }).click();
+    await page.locator('.ask button[type=submit]').click();
+    await page.waitForFunction(() => document.querySelectorAll('.session').length === 1);
+    assert.ok(!mock.sessions.has(FIRST));
+    await page.locator('.toasts button', { hasText: 'Undo' }).click();
+    await page.waitForFunction(() => document.querySelectorAll('.session').length === 2);
+    assert.ok(mock.sessions.has(FIRST));
+    await close();
+    const other = await open(stage, `/s/${FIRST}`, { readOnly: true });
+    await other.page.locator('.foot', { hasText: 'read-only' }).waitFor();
+    await other.page.locator('.menu-box > button').click();
+    const entries = await other.page.locator('.menu button').allTextContents();
+    assert.deepEqual(entries, ['Copy link', 'Copy resume command', 'Copy export command']);
+    await other.close();
+  }],
+  ['palette: Ctrl K finds sessions and commands; ? lists the keys', async (stage) => {
+    const { page, close } = await open(stage);
+    await page.locator('.session').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('glued');
+    await page.locator('.palette [role=option]', { hasText: 'Fix the parser' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/s\//);
+    await page.locator('.card').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('u 120');
+    await page.locator('.palette [role=option]', { hasText: 'Turn 13' }).click();
+    await page.waitForFunction(() => document.querySelector('.transcript [aria-current=true]')?.dataset.item === '120');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('health');
+    await page.locator('.palette [role=option]', { hasText: 'Health' }).first().click();
+    await page.waitForURL(/\/health/);
+    await page.keyboard.press('?');
+    await page.locator('.help dt', { hasText: 'Ctrl k' }).waitFor();
+    await page.keyboard.press('Escape');
+    await close();
+  }],
+  ['access: a tab without a token asks for the link and returns to the place', async (stage) => {
+    const { page, mock, close } = await open(stage);
+    await page.locator('.session').first().waitFor();
+    const other = await page.context().newPage();
+    await other.goto(`${mock.url}/s/${FIRST}?view=read#11111111-0000-4000-8000-000000000100`);
+    await other.locator('.sign-in input').fill('nonsense');
+    await other.keyboard.press('Enter');
+    await other.locator('.sign-in [role=alert]').waitFor();
+    await other.locator('.sign-in input').fill(`${mock.url}/?${TOKEN}`);
+    await other.keyboard.press('Enter');
+    await other.waitForFunction(() => document.querySelector('.transcript [aria-current=true]')?.dataset.item === '100');
+    assert.equal(new URL(other.url()).search, '?view=read');
+    await close();
+  }],
+  ['safety: a hostile transcript is text, whatever is opened', async (stage) => {
+    const { page, close } = await open(stage, `/s/${HOSTILE}`);
+    await page.locator('.transcript .prose', { hasText: '<script>window.hacked' }).first().waitFor();
+    await page.keyboard.press('Alt+o');
+    for (const head of await page.locator('.transcript .card-head:visible').all()) await head.click().catch(() => undefined);
+    await page.waitForTimeout(500);
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator('.transcript script, .transcript img, .transcript svg:not(.icon), .transcript iframe, .transcript [onerror], .transcript [onmouseover], .transcript style').count(), 0);
+    const links = await page.evaluate(() => [...document.querySelectorAll('.transcript .prose a')].map((link) => [link.href, link.rel, link.target]));
+    assert.ok(links.length > 0 && links.every(([href, rel, target]) => href === 'https://example.org/' && rel.includes('noopener') && target === '_blank'), JSON.stringify(links));
+    await page.locator('.transcript', { hasText: '⟨202E⟩' }).waitFor();
+    await page.evaluate(() => history.pushState(null, '', '/'));
+    await page.evaluate(() => dispatchEvent(new PopStateEvent('popstate')));
+    await page.locator('.session', { hasText: 'onerror' }).waitFor();
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    await close();
+  }],
+  ['safety: markup cannot be made from text, even by a mistake of the page', async (stage) => {
+    const { page, close } = await open(stage);
+    const refused = await page.evaluate(() => { try { document.createElement('div').innerHTML = '<b>x</b>'; return false; } catch { return true; } });
+    assert.ok(refused, 'Trusted Types are not enforced');
+    page.wrong = page.wrong.filter((text) => !/CSP: require-trusted-types-for|TrustedHTML/.test(text));
+    await close();
+  }],
+  ['accessibility: axe finds nothing in any place, light, dark and high contrast', async (stage) => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    let count = 0;
+    for (const [theme, places] of [['light', ['/', `/s/${FIRST}`, `/s/${FIRST}?view=model`, `/s/${FIRST}?view=raw`, '/search?q=line', '/usage', '/health']], ['dark', ['/', `/s/${FIRST}`]], ['contrast', ['/', `/s/${FIRST}`]]]) {
+      for (const place of places) {
+        const { page, close } = await open(stage, place);
+        await page.evaluate((theme) => { localStorage.setItem('annals-theme', theme); }, theme);
+        await page.reload();
+        await page.locator('.session, .row, .hit, .plot, .panel').first().waitFor();
+        await page.waitForTimeout(400);
+        if (place.startsWith('/s/') && !place.includes('view')) {
+          for (const head of (await page.locator('.transcript .card-head:visible').all()).slice(0, 3)) await head.click();
+          await page.waitForTimeout(300);
+        }
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+        assert.deepEqual(violations.map(({ id, nodes }) => `${theme} ${place} ${id}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.any[0]?.message ?? ''}`).join(' | ')}`), []);
+        count++;
+        await close();
+      }
+    }
+    return `${count} pages`;
+  }],
+  ['phone: nothing is wider than 360 pixels, all places', async (stage) => {
+    for (const place of ['/', `/s/${FIRST}`, `/s/${HOSTILE}`, '/search?q=line', '/usage', '/health']) {
+      const { page, close } = await open(stage, place, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+      await page.locator('.session, .row, .hit, .plot, .panel').first().waitFor();
+      await page.waitForTimeout(400);
+      const width = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth));
+      assert.ok(width <= 360, `${place}: ${width}`);
+      await close();
+    }
+  }],
+  ['language: Chinese from the same catalogue', async (stage) => {
+    const { page, close } = await open(stage, '/', { locale: 'zh-CN' });
+    await page.locator('.bar nav a', { hasText: '会话' }).waitFor();
+    assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh');
+    await close();
+  }],
+];

@@ -1,0 +1,26 @@
+// Runs the checks in a real browser: `node e2e/run.mjs [FILTER]`. With ANNALS=PATH, some run against the real server, too.
+import { fileURLToPath } from 'node:url';
+import { launch } from './browser.mjs';
+import { checks as places } from './places.mjs';
+import { checks as real } from './real.mjs';
+import { checks as scroll } from './scroll.mjs';
+
+const dist = fileURLToPath(new URL('../dist', import.meta.url));
+const filter = process.argv[2] ?? '';
+const all = [...scroll, ...places, ...(process.env.ANNALS ? real : [])].filter(([name]) => name.includes(filter));
+const browser = await launch();
+let failures = 0;
+const start = Date.now();
+for (const [name, check] of all) {
+  const begun = Date.now();
+  try {
+    const facts = await check({ browser, dist, annals: process.env.ANNALS });
+    console.log(`ok    ${name} (${((Date.now() - begun) / 1000).toFixed(1)} s)${facts ? `: ${facts}` : ''}`);
+  } catch (error) {
+    failures++;
+    console.log(`FAIL  ${name}: ${error.stack}`);
+  }
+}
+await browser.close();
+console.log(`${all.length - failures} of ${all.length} checks passed in ${((Date.now() - start) / 1000).toFixed(0)} s`);
+process.exit(failures > 0 ? 1 : 0);

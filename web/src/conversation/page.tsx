@@ -1,0 +1,229 @@
+/** The place of one conversation: head, outline, text, rail, inspector. */
+import { useSignal } from '@preact/signals';
+import { render, type JSX } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { ActionMenu, copyResume } from '../actions.tsx';
+import { baseName, visible } from '../format.ts';
+import { Icon } from '../icons.tsx';
+import { register } from '../keys.ts';
+import { call, status } from '../rpc.ts';
+import { LEVELS, amend, format, go, route, type Level, type Route } from '../route.ts';
+import { sessions } from '../session-list.ts';
+import { density, diffs, hasInspector, hasOutline, nextOf } from '../settings.ts';
+import { texts } from '../text.ts';
+import type { Session } from '../wire.ts';
+import { FindBar } from './find.tsx';
+import { Inspector, TABS, type Tab } from './inspector.tsx';
+import { isFold } from './items.ts';
+import { ModelMessage, modelTokens } from './model.tsx';
+import { Outline } from './outline.tsx';
+import { Rail } from './rail.tsx';
+import { Reader, currentReader } from './reader.ts';
+import { ItemView, copyText, linkTo } from './rows.tsx';
+import { textOfNodes } from '../plain.ts';
+import { compact } from '../format.ts';
+
+type ConversationRoute = Extract<Route, { place: 'conversation' }>;
+
+export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
+  const session = useSignal<Session | undefined>(undefined);
+  const isFinding = useSignal(Boolean(at.find));
+  const tab = useSignal<Tab>('calls');
+  const mark = useRef<number | undefined>(undefined);
+  const which = { sessionId: at.session, ...(at.agent && { agentId: at.agent }), ...(at.workspace && { workspacePath: at.workspace }) };
+  const reader = useMemo(() => new Reader(which, at.level), [at.session, at.agent, at.workspace]);
+  useEffect(() => {
+    call('history/session', { sessionId: at.session, ...(at.workspace && { workspacePath: at.workspace }) }).then((answer) => {
+      session.value = answer;
+      document.title = `${answer.title ?? texts.value.untitled} · annals`;
+    }, () => undefined);
+    return () => { document.title = 'annals'; };
+  }, [at.session, at.workspace]);
+  useEffect(() => {
+    const level = (name: Level) => () => amend({ ...(route.peek() as ConversationRoute), level: name });
+    const currentRow = () => {
+      const item = reader.cursor.peek();
+      return item !== undefined && !isFold(item) ? reader.store.row(item) : undefined;
+    };
+    const stepFile = (by: 1 | -1) => {
+      const file = currentRow()?.tool?.file;
+      const known = reader.rowsOfKind('c').filter((row) => {
+        const tool = reader.store.row(row)?.tool;
+        return tool?.file === file && (tool?.added != null || tool?.removed != null);
+      });
+      return file ? reader.stepTo(known, by) : false;
+    };
+    const other = (by: 1 | -1) => {
+      const list = sessions.peek();
+      const next = list[list.findIndex(({ id }) => id === at.session) + by];
+      if (next) go({ place: 'conversation', session: next.id, level: at.level });
+    };
+    return register({
+      find: () => { isFinding.value = true; },
+      nextRow: () => reader.step(1), previousRow: () => reader.step(-1),
+      nextPrompt: () => reader.stepTo(reader.rowsOfKind('u'), 1), previousPrompt: () => reader.stepTo(reader.rowsOfKind('u'), -1),
+      nextError: () => reader.stepTo(reader.store.skeleton?.failedRows ?? [], 1), previousError: () => reader.stepTo(reader.store.skeleton?.failedRows ?? [], -1),
+      nextCompaction: () => reader.stepTo(reader.rowsOfKind('k'), 1), previousCompaction: () => reader.stepTo(reader.rowsOfKind('k'), -1),
+      nextEdit: () => stepFile(1), previousEdit: () => stepFile(-1), branch: () => reader.stepTo(reader.rowsOfKind('b'), 1),
+      open: () => {
+        const item = reader.cursor.peek();
+        if (item !== undefined) void reader.toggle(item);
+      },
+      openTurn: () => {
+        const items = reader.items.peek();
+        const item = reader.cursor.peek();
+        if (items) reader.toggleTurn(item === undefined ? reader.turn.peek() : items.skeleton.turnOf(Math.ceil(items.order(item))));
+      },
+      openAll: () => reader.toggleAllTurns(),
+      read: level('read'), work: level('work'), model: level('model'), raw: level('raw'),
+      inspector: () => { hasInspector.value = nextOf(['yes', 'no'] as const, hasInspector.peek()); },
+      outline: () => { hasOutline.value = nextOf(['yes', 'no'] as const, hasOutline.peek()); },
+      nextTab: () => { tab.value = nextOf(TABS, tab.peek()); }, previousTab: () => { tab.value = nextOf([...TABS].reverse(), tab.peek()); },
+      start: () => reader.toStart(), end: () => reader.toEnd(),
+      out: () => {
+        const { agent, record: _, ...rest } = route.peek() as ConversationRoute;
+        if (!agent) return false;
+        go(rest);
+        return true;
+      },
+      into: () => {
+        const agent = currentRow()?.tool?.agentId;
+        if (!agent) return false;
+        const { record: _, ...rest } = route.peek() as ConversationRoute;
+        go({ ...rest, agent });
+        return true;
+      },
+      nextSession: () => other(1), previousSession: () => other(-1),
+      copyLink: () => {
+        const row = currentRow();
+        void copyText(new URL(row ? linkTo(reader, row) : location.href, location.href).href);
+      },
+      copyText: () => {
+        const row = currentRow();
+        if (!row) return;
+        void reader.store.open(row.row).then((opened) => copyText(textOfNodes([...(opened?.nodes ?? []), ...(opened?.input ?? []), ...(opened?.output ?? [])]) || row.summary));
+      },
+      copyResume: () => { if (session.peek()) copyResume(session.peek()!); },
+      mark: () => { mark.current = reader.cursor.peek(); }, toMark: () => { if (mark.current !== undefined && !isFold(mark.current)) reader.goToRow(mark.current); },
+      split: () => { diffs.value = nextOf(['unified', 'split'] as const, diffs.peek()); },
+      close: () => {
+        if (isFinding.peek()) {
+          isFinding.value = false;
+          return true;
+        }
+        if (document.querySelector('dialog[open]')) return false;
+        history.back();
+        return true;
+      },
+    });
+  }, [reader]);
+  useEffect(() => {
+    currentReader.value = reader;
+    return () => { currentReader.value = undefined; };
+  }, [reader]);
+  // The address changes without a new reader: another level, or another record.
+  useEffect(() => {
+    if (reader.level.peek() !== at.level) reader.setLevel(at.level);
+  }, [reader, at.level]);
+  const isStarted = useRef<Reader | undefined>(undefined);
+  useEffect(() => {
+    if (isStarted.current === reader && at.record) void reader.goToRecord(at.record);
+  }, [at.record]);
+
+  return <div class="conversation" data-inspector={hasInspector.value} data-outline={hasOutline.value}>
+    <ConversationHead reader={reader} at={at} session={session.value} />
+    {isFinding.value && <FindBar reader={reader} start={at.find ?? ''} onClose={() => { isFinding.value = false; }} />}
+    <Outline reader={reader} />
+    <Transcript key={`${at.session} ${at.agent ?? ''} ${at.workspace ?? ''}`} reader={reader} record={at.record} isLive={sessions.peek().find(({ id }) => id === at.session)?.live ?? false}
+      onStart={() => { isStarted.current = reader; }} />
+    <Rail reader={reader} />
+    {hasInspector.value === 'yes' && <Inspector reader={reader} tab={tab} />}
+  </div>;
+}
+
+function ConversationHead({ reader, at, session }: { reader: Reader; at: ConversationRoute; session: Session | undefined }): JSX.Element {
+  const t = texts.value;
+  const { agent: _, record: __, ...outside } = at;
+  const isLive = session?.live ?? false;
+  return <section class="conversation-head" aria-label={t.conversation}>
+    <a class="back" href={at.agent ? format(outside) : '/'} aria-label={at.agent ? t.backToSession : t.sessions} title={at.agent ? t.backToSession : t.sessions}>‹</a>
+    <h1 dir="auto">{at.agent && <span class="cause">{t.tabs.agents} {at.agent.slice(0, 8)} · </span>}{visible(session?.title ?? '') || (session ? t.untitled : at.session.slice(0, 8))}</h1>
+    <p class="facts">
+      {isLive && <span class="live">● {t.live}</span>}
+      {session?.projectPath && <span title={visible(session.projectPath)}>{visible(baseName(session.projectPath))}</span>}
+      {session?.gitBranch && <span><Icon name="branch" /> {visible(session.gitBranch)}</span>}
+      {session?.tag && <span class="tag">{visible(session.tag)}</span>}
+      {reader.turns.value.length > 0 && <span>{t.columns.turns} {reader.turns.value.length}</span>}
+      {!reader.isConnected.value && reader.items.value && <span class="offline">{t.offline}</span>}
+    </p>
+    <div class="levels" role="group">
+      {LEVELS.map((level, index) => <button type="button" key={level} aria-pressed={at.level === level} title={`${t.levelHints[level]} (${index + 1})`} onClick={() => amend({ ...at, level })}>{t.levels[level]}</button>)}
+    </div>
+    {session && <ActionMenu session={session} upTo={() => {
+      const item = reader.cursor.peek();
+      return item !== undefined && !isFold(item) ? reader.store.row(item)?.uuid ?? undefined : undefined;
+    }} />}
+  </section>;
+}
+
+interface TranscriptProps {
+  reader: Reader;
+  record?: string | undefined;
+  isLive: boolean;
+  /** Whether it is a part of another place, such as a preview. */
+  isPart?: boolean;
+  onStart?(): void;
+}
+
+/** The text itself: a list with the pinned prompt above it and the pill below it. */
+export function Transcript({ reader, record, isLive, isPart, onStart }: TranscriptProps): JSX.Element {
+  const screen = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    reader.attach(screen.current!, {
+      draw: (element, item) => render(<ItemView reader={reader} item={item} />, element),
+      drawMessage: (element, index) => render(<ModelMessage reader={reader} index={index} />, element),
+      clear: (element) => render(null, element),
+    });
+    void reader.start(record, isLive).then(() => onStart?.());
+    return () => reader.stop();
+  }, [reader]);
+  useEffect(() => density.subscribe(() => reader.list?.forgetHeights()), [reader]);
+  const t = texts.value;
+  const several = reader.severalPaths;
+  const isEmpty = reader.level.value !== 'model' && reader.items.value?.list.length === 0;
+  const Box = isPart ? 'div' : 'main';
+  return <Box class="transcript" id={isPart ? undefined : 'content'}>
+    <Pinned reader={reader} />
+    {reader.level.value === 'model' && <ModelNote reader={reader} />}
+    <div class="screen" ref={screen} tabIndex={0} role="feed" aria-label={t.conversation} aria-busy={!reader.items.value} />
+    {isEmpty && <p class="empty">{t.emptyConversation}</p>}
+    {several ? <div class="several"><p>{t.severalSessions}</p><ul>{several.map((path) => <li key={path}><a href={format({ ...(route.value as ConversationRoute), workspace: path })}>{visible(path)}</a></li>)}</ul></div>
+      : reader.failure.value && <p class="trouble" role="alert">{t.failedToLoad} {reader.failure.value.message} <button type="button" onClick={() => { reader.failure.value = undefined; void reader.start(record, isLive); }}>{t.retry}</button></p>}
+    <Pill reader={reader} />
+  </Box>;
+}
+
+function ModelNote({ reader }: { reader: Reader }): JSX.Element {
+  const messages = reader.messages.value;
+  return <p class="model-note">{messages ? texts.value.modelMessages(messages.length, compact(modelTokens(messages))) : status.value ? texts.value.loading : ''}</p>;
+}
+
+/** The prompt of the turn under the top edge. */
+function Pinned({ reader }: { reader: Reader }): JSX.Element | null {
+  const turn = reader.turn.value;
+  const items = reader.items.value;
+  const first = items?.list[reader.onScreen.value[0]];
+  if (!items || turn < 0 || first === undefined || reader.level.value === 'raw') return null;
+  const row = items.skeleton.turns[turn]!;
+  const isPromptVisible = items.order(first) <= row;
+  const prompt = reader.turns.value[turn]?.prompt ?? reader.store.row(row)?.summary ?? '';
+  return <button type="button" class="pinned" data-hidden={isPromptVisible || undefined} tabIndex={isPromptVisible ? -1 : 0} aria-hidden={isPromptVisible || undefined} title={texts.value.pinned} onClick={() => reader.goToRow(row)}>
+    <span class="number">{turn + 1}</span> <b>{texts.value.you}</b> <span dir="auto">{visible(prompt.split('\n')[0] ?? '')}</span>
+  </button>;
+}
+
+function Pill({ reader }: { reader: Reader }): JSX.Element | null {
+  const count = reader.unseen.value;
+  if (reader.isAtEnd.value || !reader.items.value) return null;
+  return <button type="button" class={count > 0 ? 'pill new' : 'pill'} onClick={() => reader.toEnd()} aria-live="polite">{count > 0 ? texts.value.newRows(count) : texts.value.toEnd}</button>;
+}

@@ -1,0 +1,257 @@
+/** The rows of a conversation as elements: prompts, answers, cards of calls, fold lines, marks. */
+import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { Icon, STATE_ICONS, toolIcon } from '../icons.tsx';
+import { clock, compact, duration, fullTime, visible } from '../format.ts';
+import { Nodes, type FetchPart } from '../nodes.tsx';
+import { call } from '../rpc.ts';
+import { format } from '../route.ts';
+import { language, texts } from '../text.ts';
+import { say } from '../toast.tsx';
+import { textOfNodes } from '../plain.ts';
+import type { ViewRow, ViewTool } from '../wire.ts';
+import { LONG_PROMPT } from './estimate.ts';
+import { foldOf, isFold, turnOfFold, type Item } from './items.ts';
+import type { Reader } from './reader.ts';
+
+interface RowProps { reader: Reader; item: Item }
+
+/** The element of one item, with its place in the feed. */
+export function ItemView({ reader, item }: RowProps): JSX.Element {
+  const items = reader.items.value!;
+  const index = items.find(item);
+  const isCurrent = reader.cursor.value === item;
+  const kind = isFold(item) ? 'fold' : items.skeleton.kind(item);
+  const isLeft = !isFold(item) && items.skeleton.isLeft(item);
+  const before = items.list[index - 1];
+  const unread = reader.unread.value;
+  const isFirstUnread = unread !== undefined && unread > 0 && items.order(item) >= unread && (before === undefined || items.order(before) < unread);
+  return <>
+    {isFirstUnread && <div class="unread" role="separator" aria-label={texts.value.fromHere}><span>{texts.value.fromHere}</span></div>}
+    <article class={`row k-${kind}`} data-item={item} data-current={isCurrent || undefined} data-left={isLeft || undefined} tabIndex={-1} title={isLeft ? texts.value.notLive : undefined}
+      aria-posinset={index + 1} aria-setsize={items.list.length} aria-current={isCurrent || undefined} aria-label={labelOf(reader, item)}
+      onClick={() => { reader.cursor.value = item; }}>
+      {isFold(item) ? <FoldLine reader={reader} turn={turnOfFold(item)} /> : <RowView reader={reader} item={item} />}
+    </article>
+  </>;
+}
+
+function labelOf(reader: Reader, item: Item): string {
+  const t = texts.value;
+  if (isFold(item)) return t.turn(turnOfFold(item) + 1);
+  const row = reader.row(item);
+  const names: Record<string, string> = { u: t.you, a: t.claude, t: t.thinking };
+  const who = names[row?.kind ?? ''] ?? row?.tool?.name ?? '';
+  return `${who} ${visible(row?.summary ?? '')}`.trim().slice(0, 120) || t.loading;
+}
+
+function RowView({ reader, item }: RowProps): JSX.Element {
+  const row = reader.row(item);
+  const { skeleton } = reader.items.value!;
+  if (!row) return <Waiting kind={skeleton.kind(item)} lines={skeleton.lines[item] ?? 1} />;
+  if (reader.level.value === 'raw') return <RawRow reader={reader} row={row} />;
+  switch (row.kind) {
+    case 'u': return <Prompt reader={reader} row={row} />;
+    case 'a': return <Answer reader={reader} row={row} />;
+    case 'c': return <CallCard reader={reader} row={row} />;
+    case 'k': return <CompactionLine reader={reader} row={row} />;
+    case 'i': return <p class="mark idle"><span>{texts.value.idle(duration(row.idleMs ?? 0))}</span></p>;
+    case 'b': return <p class="mark branch"><span><Icon name="branch" /> {row.entries ? texts.value.branch(row.entries) : texts.value.branchUnknown}</span></p>;
+    case 'g': return <p class="mark gap" title={texts.value.gapHint}><span>⚠ {texts.value.gap}</span></p>;
+    case 'o': return <p class="mark gap"><span>{texts.value.root}{row.cause ? ` (${row.cause})` : ''}</span></p>;
+    case 'd': return <Line reader={reader} row={row} icon={<Icon name="warning" />} name={`${texts.value.damage}${row.line ? `, ${texts.value.line} ${row.line}` : ''}`} />;
+    case 't': return <Line reader={reader} row={row} icon={<Icon name="thinking" />} name={texts.value.thinking} />;
+    default: return <Line reader={reader} row={row} icon={<Icon name="note" />} name={(row.cause ?? '').replaceAll('_', ' ')} />;
+  }
+}
+
+/** A row that is not here yet, about as high as it will be. */
+function Waiting({ kind, lines }: { kind: string; lines: number }): JSX.Element {
+  const isProse = kind === 'u' || kind === 'a';
+  const height = isProse ? 20 + 21 * Math.max(1, Math.min(lines, LONG_PROMPT)) : undefined;
+  return <div class={isProse ? 'waiting prose' : 'waiting'} style={height ? { height: `${height}px` } : undefined} aria-hidden="true" />;
+}
+
+function fetchPart(reader: Reader, row: number): FetchPart {
+  return (part, from, count) => call('history/part', {
+    ...reader.which, revision: reader.store.skeleton!.revision, row, part, ...(from !== undefined && { from }), ...(count !== undefined && { count }),
+  });
+}
+
+function Time({ time }: { time: string | null | undefined }): JSX.Element | null {
+  return time ? <time dateTime={time} title={fullTime(time, language.value)}>{clock(time, language.value)}</time> : null;
+}
+
+function Masked({ count }: { count: number | undefined }): JSX.Element | null {
+  return count ? <span class="masked" title={texts.value.masked(count)}>⧉ {count}<span class="hidden">{texts.value.masked(count)}</span></span> : null;
+}
+
+function Prompt({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
+  const lines = reader.items.value!.skeleton.lines[row.row] ?? 1;
+  const isLong = lines > LONG_PROMPT;
+  const isOpen = !isLong || reader.isOpen(row.row);
+  const t = texts.value;
+  return <div class="prompt">
+    <header><b>{t.you}</b>{row.cause && row.cause !== 'prompt' ? <span class="cause">{row.cause.replaceAll('_', ' ')}</span> : null}<Time time={row.timestamp} />{row.turn ? <a class="turn" href={linkTo(reader, row)}>{t.turn(row.turn)}</a> : null}<Masked count={row.masked} /></header>
+    <div class={isOpen ? 'prose' : 'prose cut'}><Nodes nodes={row.nodes ?? [{ t: 'text', text: row.summary }]} part={fetchPart(reader, row.row)} /></div>
+    {isLong && <button type="button" class="more" aria-expanded={isOpen} onClick={() => void reader.toggle(row.row)}>{isOpen ? t.close : t.showFirst(lines - LONG_PROMPT)}</button>}
+  </div>;
+}
+
+function Answer({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
+  return <div class="answer">
+    {row.model && <header><b>{texts.value.claude}</b><span class="cause">{visible(row.model)}</span><Time time={row.timestamp} /><Masked count={row.masked} /></header>}
+    <div class="prose"><Nodes nodes={row.nodes ?? [{ t: 'text', text: row.summary }]} part={fetchPart(reader, row.row)} /></div>
+  </div>;
+}
+
+/** One line that opens: the head of every card. */
+function Head({ reader, row, children }: { reader: Reader; row: ViewRow; children: ComponentChildren }): JSX.Element {
+  const isOpen = reader.isOpen(row.row);
+  return <button type="button" class="card-head" aria-expanded={isOpen} onClick={() => void reader.toggle(row.row)}>
+    <span class="arrow" aria-hidden="true">{isOpen ? '▾' : '▸'}</span>{children}
+  </button>;
+}
+
+function Body({ reader, row, children }: { reader: Reader; row: ViewRow; children?: ComponentChildren }): JSX.Element | null {
+  if (!reader.isOpen(row.row)) return null;
+  const opened = reader.opened(row.row);
+  const part = fetchPart(reader, row.row);
+  if (!opened) return <div class="card-body"><p class="quiet">{texts.value.loading}</p></div>;
+  return <div class="card-body">
+    {opened.nodes && opened.nodes.length > 0 && <div class="prose"><Nodes nodes={opened.nodes} part={part} /></div>}
+    {opened.input && opened.input.length > 0 && <div role="group" aria-label={texts.value.input} class="in"><Nodes nodes={opened.input} part={part} /></div>}
+    {opened.output && opened.output.length > 0 && <div role="group" aria-label={texts.value.output} class="out"><Nodes nodes={opened.output} part={part} /></div>}
+    <Masked count={opened.masked} />
+    {children}
+  </div>;
+}
+
+function Line({ reader, row, icon, name }: { reader: Reader; row: ViewRow; icon: JSX.Element; name: string }): JSX.Element {
+  return <div class="card quiet-card">
+    <Head reader={reader} row={row}>{icon}<b>{name}</b><span class="title" dir="auto">{visible(row.summary) || (row.kind === 't' ? texts.value.notStored : '')}</span></Head>
+    <Body reader={reader} row={row} />
+  </div>;
+}
+
+function CallCard({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
+  const tool = row.tool ?? { name: '?', title: row.summary, state: 'pending', facts: [] } as ViewTool;
+  const t = texts.value;
+  const isFailed = tool.state !== 'ok' && tool.state !== 'pending';
+  return <div class="card" data-state={tool.state}>
+    <Head reader={reader} row={row}>
+      <Icon name={toolIcon(tool.name)} /><b>{visible(tool.name)}</b>
+      <span class="title" dir="auto" title={visible(tool.file ?? tool.title)}>{visible(tool.title)}</span>
+      {tool.added !== undefined && tool.added !== null && <span class="fact s-add">+{tool.added}</span>}
+      {tool.removed !== undefined && tool.removed !== null && <span class="fact s-del">−{tool.removed}</span>}
+      {tool.facts.map((fact, index) => <span key={index} class="fact">{visible(fact)}</span>)}
+      {tool.durationMs !== undefined && tool.durationMs !== null && <span class="fact time">{duration(tool.durationMs)}</span>}
+      <span class="state" role="img" aria-label={t.states[tool.state]} title={t.states[tool.state]}>{STATE_ICONS[tool.state]}</span>
+    </Head>
+    {isFailed && !reader.isOpen(row.row) && row.summary && row.summary !== tool.title && <p class="reason" dir="auto">{visible(row.summary)}</p>}
+    <Body reader={reader} row={row}><CallActions reader={reader} row={row} tool={tool} /></Body>
+    {tool.agentId && <a class="agent-link" href={format({ place: 'conversation', session: reader.which.sessionId, level: reader.level.value, agent: tool.agentId, ...(reader.which.workspacePath && { workspace: reader.which.workspacePath }) })}>{t.openAgent} →</a>}
+  </div>;
+}
+
+function CallActions({ reader, row, tool }: { reader: Reader; row: ViewRow; tool: ViewTool }): JSX.Element {
+  const t = texts.value;
+  const opened = reader.opened(row.row);
+  const copy = (text: string) => () => void copyText(text);
+  return <div class="card-actions">
+    {opened?.input && <button type="button" class="quiet" onClick={copy(textOfNodes(opened.input))}>{t.copyInput}</button>}
+    {opened?.output && <button type="button" class="quiet" onClick={copy(textOfNodes(opened.output))}>{t.copyOutput}</button>}
+    {tool.file && <button type="button" class="quiet" onClick={copy(tool.file)}>{t.copyPath}</button>}
+    <button type="button" class="quiet" onClick={() => void copyText(new URL(linkTo(reader, row), location.href).href)}>{t.copyLink}</button>
+  </div>;
+}
+
+export async function copyText(text: string): Promise<void> {
+  await navigator.clipboard.writeText(text);
+  say(texts.value.copied);
+}
+
+/** The address of a row. */
+export function linkTo(reader: Reader, row: ViewRow): string {
+  const record = reader.recordOf(row.row);
+  const { sessionId, agentId, workspacePath } = reader.which;
+  return format({
+    place: 'conversation', session: sessionId, level: reader.level.value,
+    ...(agentId && { agent: agentId }), ...(workspacePath && { workspace: workspacePath }), ...(record && { record }),
+  });
+}
+
+function CompactionLine({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
+  const { compaction } = row;
+  const t = texts.value;
+  const facts = [
+    compaction?.trigger ?? '',
+    compaction?.preTokens ? `${compact(compaction.preTokens)} → ${compaction.postTokens ? compact(compaction.postTokens) : '?'}` : '',
+    compaction?.preserved ? t.kept(compaction.preserved) : '',
+  ].filter(Boolean);
+  return <div class="card mark-card compaction">
+    <Head reader={reader} row={row}><span class="rule">↻ <b>{t.compacted}</b> <Time time={row.timestamp} /> {facts.map((fact, index) => <span class="fact" key={index}>{fact}</span>)}</span></Head>
+    <Body reader={reader} row={row} />
+  </div>;
+}
+
+function FoldLine({ reader, turn }: { reader: Reader; turn: number }): JSX.Element {
+  const items = reader.items.value!;
+  const fold = items.folds.get(turn);
+  const isOpen = reader.isOpen(foldOf(turn));
+  const t = texts.value;
+  const figures = reader.turns.value[turn];
+  const changes = changesOf(reader, turn);
+  const context = figures ? figures.usage.inputTokens + figures.usage.cacheReadTokens + figures.usage.cacheCreationTokens : 0;
+  const facts = fold ? [
+    fold.calls > 0 && t.tools(fold.calls), changes && changes.files > 0 && `${t.files(changes.files)} +${changes.added} −${changes.removed}`,
+    fold.thinking > 0 && t.thoughts(fold.thinking), fold.texts > 0 && t.texts(fold.texts), fold.context > 0 && t.notes(fold.context),
+    figures?.durationMs ? duration(figures.durationMs) : '', context > 0 && `${compact(context)} ${t.tokens}`,
+  ].filter(Boolean) : [];
+  return <button type="button" class="fold" aria-expanded={isOpen} onClick={() => reader.toggleTurn(turn)}>
+    <span class="arrow" aria-hidden="true">{isOpen ? '▾' : '▸'}</span>
+    <span class="facts">{facts.join(' · ')}</span>
+    {fold && fold.failed > 0 && <span class="failed">✖ {t.errors(fold.failed)}</span>}
+  </button>;
+}
+
+/** The files that a turn changed, if all of its calls are known. */
+function changesOf(reader: Reader, turn: number): { files: number; added: number; removed: number } | undefined {
+  const { skeleton } = reader.items.value!;
+  const [first, last] = skeleton.rowsOf(turn);
+  if (last - first > 400) return undefined;
+  const files = new Set<string>();
+  let [added, removed] = [0, 0];
+  for (let row = first; row < last; row++) {
+    if (skeleton.kind(row) !== 'c') continue;
+    const known = reader.store.row(row);
+    if (!known) return undefined;
+    const { tool } = known;
+    if (!tool?.file || (tool.added == null && tool.removed == null)) continue;
+    files.add(tool.file);
+    added += tool.added ?? 0;
+    removed += tool.removed ?? 0;
+  }
+  return { files: files.size, added, removed };
+}
+
+/** A record as it is in the file, after masking. */
+function RawRow({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
+  const isOpen = reader.isOpen(row.row);
+  const [record, setRecord] = useState<string>();
+  const around = row.uuid ?? row.line;
+  if (isOpen && record === undefined && around !== undefined && around !== null) {
+    const which = reader.which;
+    call('history/read', { ...which, around, limit: 1 }).then(({ items }) => {
+      const item = items.find((item) => item.uuid === row.uuid || item.line === row.line) ?? items[0];
+      setRecord(JSON.stringify(item, null, 2) ?? '');
+    }, (error: Error) => setRecord(error.message));
+  }
+  return <div class="card raw">
+    <Head reader={reader} row={row}>
+      <span class="fact number">{row.line ?? ''}</span><b>{row.tool?.name ?? (row.cause ?? row.kind).replaceAll('_', ' ')}</b>
+      <span class="title" dir="auto">{visible(row.tool?.title || row.summary)}</span><Time time={row.timestamp} />
+    </Head>
+    {isOpen && <div class="card-body"><pre class="block json" tabIndex={0} aria-label={texts.value.rawRecord}>{visible(record ?? texts.value.loading)}</pre></div>}
+  </div>;
+}

@@ -1,0 +1,87 @@
+/** Numbers, times and text in the form in which people read them. */
+
+const COUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 1, notation: 'compact' });
+
+/** 950, 1.2K, 41K */
+export function compact(count: number): string {
+  return COUNT.format(count).toLowerCase().replace('b', 'bn');
+}
+
+export function whole(count: number, language: string): string {
+  return count.toLocaleString(language);
+}
+
+/** 0.2s, 12s, 2m18s, 3h10m, 4d2h */
+export function duration(ms: number): string {
+  if (ms < 950) return `${(ms / 1000).toFixed(1)}s`;
+  const seconds = Math.round(ms / 1000);
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  if (days > 0) return `${days}d${hours > 0 ? `${hours}h` : ''}`;
+  if (hours > 0) return `${hours}h${minutes > 0 ? `${minutes}m` : ''}`;
+  if (minutes > 0) return `${minutes}m${seconds % 60 > 0 ? `${seconds % 60}s` : ''}`;
+  return `${seconds}s`;
+}
+
+/** 812 B, 4.1 kB, 63 MB */
+export function bytes(count: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let [value, unit] = [count, 0];
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${value >= 10 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+export function dollars(amount: number): string {
+  return amount < 0.005 && amount > 0 ? '<$0.01' : `$${amount.toFixed(2)}`;
+}
+
+/** How long ago something was, if that is short; otherwise the day. */
+export function ago(time: string | null | undefined, now: number, language: string): string {
+  if (!time) return '';
+  const then = Date.parse(time);
+  if (Number.isNaN(then)) return '';
+  const minutes = Math.round((now - then) / 60_000);
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'narrow' });
+  if (minutes < 60) return relative.format(-Math.max(0, minutes), 'minute');
+  if (minutes < 36 * 60) return relative.format(-Math.round(minutes / 60), 'hour');
+  if (minutes < 7 * 24 * 60) return relative.format(-Math.round(minutes / 1440), 'day');
+  const isThisYear = new Date(then).getFullYear() === new Date(now).getFullYear();
+  return new Date(then).toLocaleDateString(language, { day: 'numeric', month: 'short', ...(!isThisYear && { year: 'numeric' }) });
+}
+
+/** 14:02 */
+export function clock(time: string, language: string): string {
+  return new Date(time).toLocaleTimeString(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+}
+
+export function fullTime(time: string, language: string): string {
+  return new Date(time).toLocaleString(language, { dateStyle: 'full', timeStyle: 'long' });
+}
+
+/** The last folder of a path, of any system. */
+export function baseName(path: string): string {
+  return path.replace(/[\\/]+$/, '').split(/[\\/]/).pop() || path;
+}
+
+/** A text of the protocol, which may not be UTF-8. */
+export function textOf(text: string | { bytes: string } | null | undefined): string {
+  return typeof text === 'string' ? text : text ? '�' : '';
+}
+
+/**
+ * Makes characters visible that change the direction of text or that have no picture, which could make text look different from what it
+ * is. Tabs and line breaks stay.
+ */
+export function visible(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (character) => {
+    const code = character.charCodeAt(0);
+    return code < 32 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  });
+}
+
+/** The server checks addresses; this is the second look. */
+export function isSafeLink(href: string): boolean {
+  return /^(https?|mailto):/i.test(href);
+}

@@ -1,0 +1,38 @@
+/** Bars as SVG, drawn by hand: each bar is a stack, and the table behind it has the same figures. */
+import type { JSX } from 'preact';
+
+export interface Bar { label: string; title: string; parts: { name: string; value: number }[] }
+
+const [WIDTH, HEIGHT, FOOT] = [720, 180, 20];
+
+/** A round number that is at least as large as the highest bar. */
+export function roundUp(value: number): number {
+  if (value <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= value - 1e-9)!;
+}
+
+export function Bars({ bars, label, format, names }: { bars: readonly Bar[]; label: string; format(value: number): string; names: readonly string[] }): JSX.Element {
+  const top = roundUp(Math.max(...bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0)), 0));
+  const width = WIDTH / Math.max(1, bars.length);
+  const every = Math.ceil(bars.length / 10);
+  return <figure class="plot">
+    <svg viewBox={`-56 -8 ${WIDTH + 60} ${HEIGHT + FOOT + 8}`} role="img" aria-label={label}>
+      {[0, 0.5, 1].map((share) => <g key={share}><line class="grid" x1={0} x2={WIDTH} y1={HEIGHT * (1 - share)} y2={HEIGHT * (1 - share)} /><text x={-6} y={HEIGHT * (1 - share) + 4} class="axis end">{format(top * share)}</text></g>)}
+      {bars.map((bar, index) => {
+        let y = HEIGHT;
+        return <g key={bar.label}>
+          <title>{bar.title}</title>
+          <rect class="hover" x={index * width} y={0} width={width} height={HEIGHT} />
+          {bar.parts.map(({ name, value }) => {
+            const height = (value / top) * HEIGHT;
+            y -= height;
+            return <rect key={name} class={`part p${names.indexOf(name) % 6}`} x={index * width + width * 0.12} y={y} width={Math.max(1, width * 0.76)} height={Math.max(0, height)} />;
+          })}
+          {index % every === 0 && <text class="axis" x={index * width + width / 2} y={HEIGHT + 15}>{bar.label}</text>}
+        </g>;
+      })}
+    </svg>
+    {names.length > 1 && <figcaption>{names.map((name, index) => <span key={name}><i class={`swatch p${index % 6}`} /> {name}</span>)}</figcaption>}
+  </figure>;
+}

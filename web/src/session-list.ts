@@ -1,0 +1,83 @@
+/** All sessions, kept up to date by the stream of changes. */
+import { signal } from '@preact/signals';
+import { call, follow } from './rpc.ts';
+import type { ChangedNotice, Session, Stats } from './wire.ts';
+
+export const sessions = signal<readonly Session[]>([]);
+export const isLoaded = signal(false);
+export const isConnected = signal(false);
+export const loadFailure = signal<Error | undefined>(undefined);
+/** What each session cost, by its id. */
+export const costs = signal<ReadonlyMap<string, number>>(new Map());
+/** Counts of sessions whose rows were on the screen, by their id. */
+export const counts = signal<ReadonlyMap<string, Stats>>(new Map());
+
+/** Applies a notice of changes: the newest session is first. */
+export function apply(list: readonly Session[], { added, updated, removed }: Pick<ChangedNotice, 'added' | 'updated' | 'removed'>): Session[] {
+  const gone = new Set([...removed, ...added.map(({ id }) => id), ...updated.map(({ id }) => id)]);
+  const kept = list.filter(({ id }) => !gone.has(id));
+  return [...added, ...updated, ...kept].sort((one, other) => (other.updatedAt ?? '').localeCompare(one.updatedAt ?? ''));
+}
+
+export async function loadSessions(): Promise<void> {
+  try {
+    const found: Session[] = [];
+    let cursor: string | null | undefined;
+    do {
+      const page = await call('history/list', { limit: 1000, ...(cursor && { cursor }) });
+      found.push(...page.sessions);
+      cursor = page.nextCursor;
+      sessions.value = [...found];
+    } while (cursor);
+    isLoaded.value = true;
+    loadFailure.value = undefined;
+  } catch (error) {
+    loadFailure.value = error as Error;
+  }
+}
+
+export async function loadCosts(): Promise<void> {
+  try {
+    const { rows } = await call('history/usage', { by: 'session', limit: 10_000 });
+    costs.value = new Map(rows.flatMap((row) => (row.costUsd === null ? [] : [[row.key, row.costUsd] as const])));
+  } catch { /* The list is complete without costs. */ }
+}
+
+/** Follows changes of all sessions. */
+export function startSessions(): void {
+  follow({}, {
+    connected: () => { isConnected.value = true; },
+    lost: () => { isConnected.value = false; },
+    event: ({ name, data }) => {
+      // What changed before the stream was ready is in the list that is loaded now.
+      if (name === 'ready') void loadSessions();
+      if (name === 'changed') {
+        const notice = data as ChangedNotice;
+        sessions.value = apply(sessions.value, notice);
+        const left = new Map(counts.value);
+        for (const { id } of notice.updated) left.delete(id);
+        counts.value = left;
+      }
+    },
+  });
+}
+
+const waiting = new Set<string>();
+let isCounting = false;
+
+/** Asks for the counts of sessions, one after the other, as they come on the screen. */
+export function wantCounts(ids: readonly string[]): void {
+  waiting.clear();
+  for (const id of ids) if (!counts.peek().has(id)) waiting.add(id);
+  if (!isCounting) void count();
+}
+
+async function count(): Promise<void> {
+  isCounting = true;
+  for (let [id] = waiting; id !== undefined; [id] = waiting) {
+    waiting.delete(id);
+    const sessionId = id;
+    await call('history/stats', { sessionId }).then((stats) => { counts.value = new Map(counts.peek()).set(sessionId, stats); }, () => undefined);
+  }
+  isCounting = false;
+}

@@ -1,0 +1,82 @@
+/** All texts of the page in Chinese. */
+import type { Texts } from './en.ts';
+
+const n = (count: number) => count.toLocaleString('zh');
+
+export const zh: Texts = {
+  name: '中文',
+  sessions: '会话', search: '搜索', usage: '用量', health: '健康', conversation: '对话',
+  palette: '查找一切', privacy: '所有数据都来自本机磁盘，并且只留在本机。', readOnly: '只读',
+  skip: '跳到内容', live: '实时', offline: '连接中断，正在重试', loading: '加载中…', failedToLoad: '无法加载：',
+  retry: '重试', close: '关闭', cancel: '取消', copied: '已复制', undo: '撤销', more: '显示更多', none: '无', yes: '是', no: '否',
+  theme: '主题', themes: { auto: '跟随系统', light: '浅色', dark: '深色', contrast: '高对比度' }, language: '语言', help: '快捷键',
+  density: '密度', densities: { compact: '紧凑', normal: '普通', roomy: '宽松' },
+
+  signInTitle: '此标签页还没有访问会话的权限',
+  signInHint: '请粘贴 `annals serve` 打印的链接。链接末尾是令牌；页面只在此标签页中保存它，然后回到这里。',
+  signInField: '打印的链接或令牌', signInButton: '打开', signInWrong: '这不是带令牌的链接。',
+
+  project: '项目', allProjects: '所有项目', since: '活动时间', anyTime: '不限', lastDays: (days) => `最近 ${days} 天`,
+  filterSessions: '按标题或首个提示筛选', archived: '包括已归档', onlyLive: '正在打开', tagged: '标签', sessionCount: (count) => `${n(count)} 个会话`,
+  columns: { status: '状态', title: '标题', project: '项目', active: '活动', turns: '轮次', cost: '费用', size: '大小', calls: '调用', marks: '标记' },
+  statuses: { live: '在 Claude Code 中打开', quiet: '无活动', error: '无法读取', archived: '已归档', queued: '有排队的提示' },
+  untitled: '无标题', noSessions: '这里没有会话。', noMatch: '没有会话符合这些条件。',
+  compactions: (count) => `${n(count)} 次压缩`, branches: (count) => `${n(count)} 个分支`, gaps: (count) => `${n(count)} 处断链`,
+  problems: (count) => `${n(count)} 个问题`, subagents: (count) => `${n(count)} 个子代理`, forkOf: '从另一个会话分叉',
+  queued: (count) => `队列中有 ${n(count)} 个提示`, messages: (count) => `${n(count)} 条消息`,
+
+  levels: { read: '阅读', work: '过程', model: '模型', raw: '原始' },
+  levelHints: { read: '提示与回答', work: '包括每轮的调用', model: '恢复会话时会发送给模型的内容', raw: '文件中的每条记录' },
+  you: '你', claude: 'Claude', thinking: '思考', notStored: '未保存', turn: (turn) => `第 ${turn} 轮`,
+  tools: (count) => `${n(count)} 个工具调用`, files: (count) => `${n(count)} 个文件`, errors: (count) => `${n(count)} 个错误`,
+  thoughts: (count) => `${n(count)} 次思考`, notes: (count) => `${n(count)} 条附注`, texts: (count) => `${n(count)} 段文字`,
+  lines: (count) => `${n(count)} 行`, running: '运行中',
+  showAll: (lines, size) => `显示其余 ${n(lines)} 行${size ? `（${size}）` : ''}`, showFirst: (lines) => `再显示 ${n(lines)} 行`,
+  copyInput: '复制输入', copyOutput: '复制输出', copyPath: '复制路径', copyLink: '复制链接', copyText: '复制文本', split: '并排', unified: '合并',
+  input: '输入', output: '输出', openAgent: '打开子代理', backToSession: '回到会话',
+  states: { ok: '完成', error: '失败', pending: '没有结果', interrupted: '被中断', denied: '被拒绝', cancelled: '已取消' },
+  masked: (count) => `${n(count)} 个值看起来像机密，已被遮盖`,
+  compacted: '已压缩', kept: (count) => `保留 ${n(count)} 条消息`, idle: (time) => `${time} 之后`,
+  branch: (entries) => `被离开的分支：${n(entries)} 条`, branchUnknown: '被离开的分支',
+  gap: '链在此处断开：前一条记录从未写入', gapHint: '恢复会话时 Claude Code 可能读不到上面的内容。',
+  root: '与上文没有联系的新开头', damage: '不是完整记录的一行', notLive: '不在当前对话中：恢复会话时会略过',
+  fromHere: '未读', newRows: (count) => `↓ ${n(count)} 条新内容`, toEnd: '↓ 末尾', follows: '跟随中', pinned: '回到这个提示',
+  image: (media, size) => `${media}，${size}`, emptyConversation: '此会话没有消息。',
+  outline: '大纲', inspector: '检查器', tabs: { calls: '调用', files: '文件', agents: '代理', context: '上下文', usage: '用量' },
+  callFilter: 'tool:Bash err:yes slower:10s，或词语', callColumns: { tool: '工具', subject: '对象', time: '开始', length: '时长', state: '状态' },
+  noCalls: '没有符合的调用。', noFiles: '没有文件被修改。', noAgents: '没有子代理。', versions: (count) => `${n(count)} 个版本`, edits: (count) => `${n(count)} 次修改`,
+  nextEdit: '此文件的下一次修改',
+  backups: { kept: '已保留', no_file: '当时不存在', missing: '缺失', refused: '被拒绝' }, tokens: '词元', estimated: '估计', before: '之前', after: '之后',
+  severalSessions: '多个会话有相同的标识，请选择：', modelMessages: (count, tokens) => `${n(count)} 条消息，约 ${tokens} 个文本词元：现在恢复会话时 Claude Code 会发送的内容`,
+  summaryMessage: '被压缩内容的摘要', rail: '对话总览：拖动以滚动',
+  rawRecord: '记录',
+
+  find: '在此对话中查找', findCount: (at, total) => (total === 0 ? '没有结果' : `${at} / ${n(total)}`), next: '下一个', previous: '上一个',
+  searchField: '词语、"短语"、-排除、tool:Bash、in:output', searchCount: (hits, sessions, ms) => `${n(sessions)} 个会话中有 ${n(hits)} 个结果，${ms} 毫秒`,
+  fields: { prompt: '提示', reply: '回答', thinking: '思考', tool: '工具', input: '工具输入', output: '工具输出', title: '标题', summary: '摘要', notification: '通知' },
+  onlyErrors: '只看错误', anyTool: '任何工具', newestFirst: '最新优先', noHits: '没有找到。', didYouMean: '你是不是要找', noIndex: '还没有搜索索引：请运行 `annals index`。',
+  behind: (files) => `${n(files)} 个文件尚未索引`, preview: '预览', choosePreview: '选择一个结果，在对话中查看。', openHere: '打开', hitsIn: (count) => `${n(count)} 个结果`,
+  searchIntro: '搜索所有会话中说过、想过、运行过和输出过的一切。',
+
+  by: { day: '日', week: '周', month: '月', model: '模型', project: '项目', session: '会话', branch: '分支' }, period: '时段',
+  cost: '费用', input_tokens: '输入', output_tokens: '输出', cacheRead: '读缓存', cacheWrite: '写缓存', replies: '回复', total: '合计',
+  countedOnce: '每个回复只计一次', costOver: '费用', tokensOver: '词元', unpriced: (count) => `${n(count)} 个回复没有已知价格`, noUsage: '此时段没有回复。',
+  asTable: '以表格显示数据', dearest: '费用最高的会话', estimatedCost: '费用按标价计算。', toolUse: '工具', failures: '失败', calls: '次调用', insight: '洞察',
+
+  healthFine: '没有发现问题。', healthCheck: '检查所有会话', healthChecking: '检查中…', healthAbsent: '此服务器不检查会话。请在命令行运行：`annals check --all`。', roots: '文件夹', server: '服务器',
+  trash: '回收站', trashEmpty: '回收站是空的。', restore: '恢复', deletedAt: '删除于', openSessions: '在 Claude Code 中打开', line: '行', effect: '影响', repair: '修复',
+  unreadable: '无法读取的会话', severities: { error: '错误', warning: '警告', info: '提示' }, repairable: '可以修复',
+
+  actions: '操作', rename: '重命名', renamePrompt: '新标题', tag: '标签', tagPrompt: '新标签；留空则移除', archive: '归档', unarchive: '取消归档', fork: '分叉', forkHere: '从此处分叉',
+  delete: '删除', export: '复制导出命令', resume: '复制恢复命令', done: { renamed: '已重命名', tagged: '已加标签', archived: '已归档', unarchived: '已取消归档', forked: '已分叉', deleted: '已移到回收站', restored: '已恢复' },
+  openFork: '打开分叉', ok: '确定', deleteQuestion: (title) => `把“${title}”移到回收站？之后可以恢复。`,
+  paletteHint: '输入以查找会话、提示和命令', paletteSessions: '会话', paletteCommands: '命令', palettePrompts: '提示', paletteSearch: (words) => `在全部内容中搜索“${words}”`,
+  keys: {
+    palette: '查找一切', find: '在对话中查找', nextRow: '下一行', previousRow: '上一行', nextPrompt: '下一个提示', previousPrompt: '上一个提示',
+    nextError: '下一个错误', previousError: '上一个错误', nextCompaction: '下一次压缩', previousCompaction: '上一次压缩', nextEdit: '此文件的下一次修改', previousEdit: '此文件的上一次修改',
+    branch: '下一个分支', open: '打开或关闭卡片', openTurn: '打开或关闭本轮', openAll: '打开或关闭所有轮', read: '阅读', work: '过程', model: '模型', raw: '原始', inspector: '检查器', nextTab: '下一个标签', previousTab: '上一个标签', outline: '大纲',
+    start: '开头', end: '末尾并跟随', sessions: '会话', search: '搜索', usage: '用量', health: '健康', out: '离开子代理', into: '进入子代理',
+    nextSession: '下一个会话', previousSession: '上一个会话', copyLink: '复制此行链接', copyText: '复制此行文本', copyResume: '复制恢复命令', theme: '主题', split: '并排显示差异', close: '关闭，然后返回', help: '列出快捷键',
+    mark: '标记此行', toMark: '跳到标记',
+  },
+};

@@ -1,0 +1,96 @@
+/** Tokens and costs: a plot, the table behind it, and the sessions behind each figure. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { Figures } from './conversation/inspector.tsx';
+import { baseName, compact, dollars, visible } from './format.ts';
+import { Bars, type Bar } from './plot.tsx';
+import { ask, call, has } from './rpc.ts';
+import { amend, format, type Route } from './route.ts';
+import { sessions } from './session-list.ts';
+import { language, texts } from './text.ts';
+import type { UsageBy, UsageResult, UsageRow } from './wire.ts';
+
+const BY = ['day', 'week', 'month', 'model', 'project', 'branch'] as const satisfies readonly UsageBy[];
+const DAYS = ['7', '30', '90', '365'];
+
+/** The first day of a period that ends today. */
+export function since(days: number, now: number): string {
+  return new Date(now - (days - 1) * 86_400_000).toISOString().slice(0, 10);
+}
+
+export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.Element {
+  const t = texts.value;
+  const { query } = at;
+  const by = BY.find((by) => by === query.by) ?? 'day';
+  const days = query.days ?? '30';
+  const usage = useSignal<UsageResult | undefined>(undefined);
+  const dearest = useSignal<readonly UsageRow[]>([]);
+  const insight = useSignal<unknown>(undefined);
+  const failure = useSignal<string | undefined>(undefined);
+  const isTokens = query.what === 'tokens';
+  const set = (name: string, value: string) => amend({ ...at, query: { ...query, [name]: value } });
+  useEffect(() => {
+    const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const limits = { timezone, ...(days !== 'all' && { dateFrom: since(Number(days), Date.now()) }), ...(query.project && { workspacePath: query.project }) };
+    Promise.all([call('history/usage', { by, ...limits }), call('history/usage', { by: 'session', limit: 12, ...limits })]).then(([one, other]) => {
+      usage.value = one;
+      dearest.value = other.rows;
+      failure.value = undefined;
+    }, (error: Error) => { failure.value = error.message; });
+    if (has('history/insight')) ask('history/insight', days === 'all' ? {} : { dateFrom: limits.dateFrom }).then((answer) => { insight.value = answer; }, () => undefined);
+  }, [by, days, query.project]);
+  const projects = [...new Set(sessions.value.flatMap(({ projectPath }) => projectPath ?? []))].sort();
+  const total = usage.value?.total;
+  const rows = usage.value?.rows ?? [];
+  const names = isTokens ? [t.input_tokens, t.cacheWrite, t.cacheRead, t.output_tokens] : [...new Set(rows.flatMap(({ models }) => Object.keys(models)))].sort();
+  return <main class="usage" id="content">
+    <h1 class="hidden">{t.usage}</h1>
+    <div class="filters">
+      <select aria-label={t.period} value={days} onChange={(event) => set('days', event.currentTarget.value)}>{DAYS.map((days) => <option key={days} value={days}>{t.lastDays(Number(days))}</option>)}<option value="all">{t.anyTime}</option></select>
+      <select aria-label={t.project} value={query.project ?? ''} onChange={(event) => set('project', event.currentTarget.value)}><option value="">{t.allProjects}</option>{projects.map((path) => <option key={path} value={path}>{visible(baseName(path))}</option>)}</select>
+      <div class="levels" role="group" aria-label={t.period}>{BY.map((name) => <button type="button" key={name} aria-pressed={by === name} onClick={() => set('by', name)}>{t.by[name]}</button>)}</div>
+      <div class="levels" role="group" aria-label={t.usage}><button type="button" aria-pressed={!isTokens} onClick={() => set('what', '')}>{t.costOver}</button><button type="button" aria-pressed={isTokens} onClick={() => set('what', 'tokens')}>{t.tokensOver}</button></div>
+    </div>
+    {failure.value && <p class="trouble" role="alert">{t.failedToLoad} {failure.value}</p>}
+    {!usage.value && !failure.value && <p class="empty">{t.loading}</p>}
+    {total && <p class="totals"><b>{total.costUsd === null ? '–' : dollars(total.costUsd)}</b> <span>{compact(total.outputTokens)} {t.output_tokens}</span> <span>{compact(total.cacheReadTokens)} {t.cacheRead}</span> <span>{compact(total.cacheCreationTokens)} {t.cacheWrite}</span> <span>{total.replies.toLocaleString(language.value)} {t.replies}</span>
+      <span class="quiet">{t.countedOnce}. {t.estimatedCost}{total.unpricedReplies > 0 ? ` ${t.unpriced(total.unpricedReplies)}.` : ''}</span></p>}
+    {usage.value && rows.length === 0 && <p class="empty">{t.noUsage}</p>}
+    {rows.length > 0 && <section class="panel wide"><h2>{isTokens ? t.tokensOver : t.costOver} · {t.by[by]}</h2><Bars bars={rows.slice(0, 120).map((row) => barOf(row, isTokens, names))} names={names} label={`${isTokens ? t.tokensOver : t.costOver}, ${t.by[by]}`} format={isTokens ? compact : dollars} />
+      <details open><summary>{t.asTable}</summary><UsageTable rows={rows} total={total!} by={by} /></details></section>}
+    {dearest.value.length > 0 && <section class="panel wide"><h2>{t.dearest}</h2><UsageTable rows={dearest.value} by="session" /></section>}
+    {insight.value !== undefined && <section class="panel wide"><h2>{t.insight}</h2><Figures value={partOf(insight.value)} /></section>}
+  </main>;
+}
+
+/** What of `history/insight` no other figure on the page has. */
+function partOf(insight: unknown): unknown {
+  const shown = ['sessions', 'turns', 'cacheHitPercent', 'tools', 'errors', 'skills', 'commands', 'mcpServers'];
+  return Object.fromEntries(Object.entries(insight as object).filter(([name]) => shown.includes(name)));
+}
+
+function barOf(row: UsageRow, isTokens: boolean, names: readonly string[]): Bar {
+  const parts = isTokens
+    ? [row.inputTokens, row.cacheCreationTokens, row.cacheReadTokens, row.outputTokens].map((value, index) => ({ name: names[index]!, value }))
+    : names.map((name) => ({ name, value: row.models[name]?.costUsd ?? 0 }));
+  const label = /^\d{4}-\d\d-\d\d$/.test(row.key) ? row.key.slice(5) : baseName(row.key).slice(0, 14);
+  return { label, title: `${row.key}: ${row.costUsd === null ? '–' : dollars(row.costUsd)}, ${compact(row.totalTokens)}`, parts };
+}
+
+function UsageTable({ rows, total, by }: { rows: readonly UsageRow[]; total?: UsageRow; by: UsageBy }): JSX.Element {
+  const t = texts.value;
+  const title = (row: UsageRow) => {
+    if (by === 'session') return <a href={format({ place: 'conversation', session: row.key, level: 'work' })}>{visible(sessions.value.find(({ id }) => id === row.key)?.title ?? '') || row.key.slice(0, 8)}</a>;
+    if (by === 'project') return <a href={format({ place: 'sessions', query: { project: row.key } })}>{visible(row.key)}</a>;
+    return visible(row.key);
+  };
+  const line = (row: UsageRow, first: JSX.Element | string) => <tr key={row.key}>
+    <th scope="row" dir="auto">{first}</th><td>{row.replies.toLocaleString(language.value)}</td><td>{compact(row.inputTokens)}</td><td>{row.outputAtLeast ? '≥ ' : ''}{compact(row.outputTokens)}</td><td>{compact(row.cacheReadTokens)}</td><td>{compact(row.cacheCreationTokens)}</td>
+    <td>{row.costUsd === null ? '–' : `${row.costKind === 'recorded' ? '' : '≈ '}${dollars(row.costUsd)}`}</td></tr>;
+  return <div class="table" tabIndex={0} role="group" aria-label={t.asTable}><table class="numbers">
+    <thead><tr><th scope="col">{t.by[by === 'block' ? 'day' : by]}</th><th scope="col">{t.replies}</th><th scope="col">{t.input_tokens}</th><th scope="col">{t.output_tokens}</th><th scope="col">{t.cacheRead}</th><th scope="col">{t.cacheWrite}</th><th scope="col">{t.cost}</th></tr></thead>
+    <tbody>{rows.map((row) => line(row, title(row)))}</tbody>
+    {total && <tfoot>{line(total, t.total)}</tfoot>}
+  </table></div>;
+}

@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { matcher } from '../src/conversation/call-filter.ts';
+import { numbered, sideBySide } from '../src/diff-lines.ts';
+import { ago, baseName, bytes, dollars, duration, isSafeLink, visible } from '../src/format.ts';
+import { score } from '../src/fuzzy.ts';
+import { KEYS, nameOf } from '../src/keys.ts';
+import { wordsOf } from '../src/marks.ts';
+import { textOfNodes } from '../src/plain.ts';
+import { roundUp } from '../src/plot.tsx';
+import { LEVELS, format, parse, type Route } from '../src/route.ts';
+import { EventParser } from '../src/rpc.ts';
+import { apply } from '../src/session-list.ts';
+import { en } from '../src/text/en.ts';
+import { zh } from '../src/text/zh.ts';
+import { tokenIn } from '../src/token.ts';
+import type { Session } from '../src/wire.ts';
+
+const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter((text) => text.isWellFormed());
+
+test('every address reads back as the place that it was written from', () => {
+  const conversation = fc.record({ place: fc.constant('conversation' as const), session: word.filter((text) => !/^\.+$/.test(text)), level: fc.constantFrom(...LEVELS) }, { requiredKeys: ['place', 'session', 'level'] });
+  const full = fc.tuple(conversation, fc.record({ agent: word, workspace: word, record: word, find: word }, { requiredKeys: [] })).map(([one, other]) => ({ ...one, ...other }) as Route);
+  const list = fc.record({ place: fc.constantFrom('sessions' as const, 'search' as const, 'usage' as const, 'health' as const), query: fc.dictionary(word.filter((name) => name !== '__proto__'), word, { maxKeys: 3 }) }) as fc.Arbitrary<Route>;
+  fc.assert(fc.property(fc.oneof(full, list), (route) => {
+    expect(parse(new URL(format(route), 'http://127.0.0.1'))).toEqual(route.place === 'conversation' ? route : { ...route, query: { ...route.query } });
+  }));
+});
+
+test('an unknown address is the list of sessions', () => {
+  expect(parse(new URL('http://x/nowhere?a=1'))).toEqual({ place: 'sessions', query: { a: '1' } });
+  expect(parse(new URL('http://x/s/abc?view=wrong'))).toEqual({ place: 'conversation', session: 'abc', level: 'work' });
+});
+
+test('a stream is split into events wherever its pieces end', () => {
+  const stream = 'retry: 1000\nid: 5\nevent: ready\ndata: {"a":"你好"}\n\n:\n\nid: 9\nevent: appended\ndata: {"b":2}\n\nevent: broken\ndata: {\n\n';
+  fc.assert(fc.property(fc.array(fc.nat(stream.length)), (cuts) => {
+    const parser = new EventParser();
+    const places = [0, ...cuts.sort((one, other) => one - other), stream.length];
+    const events = places.slice(1).flatMap((end, index) => parser.push(stream.slice(places[index], end)));
+    expect(events).toEqual([{ name: 'ready', data: { a: '你好' }, id: '5' }, { name: 'appended', data: { b: 2 }, id: '9' }]);
+  }));
+});
+
+test('the token is read from a link or alone, and from nothing else', () => {
+  expect(tokenIn(' http://127.0.0.1:4012/?token=abcdefghijklmnop_-~.1 ')).toBe('abcdefghijklmnop_-~.1');
+  expect(tokenIn('http://localhost:1/s/x?view=raw&token=abcdefghijklmnop&a=1')).toBe('abcdefghijklmnop');
+  expect(tokenIn('abcdefghijklmnop')).toBe('abcdefghijklmnop');
+  expect([tokenIn(''), tokenIn('short'), tokenIn('http://x/?token=short'), tokenIn('two words that are long')]).toEqual([undefined, undefined, undefined, undefined]);
+});
+
+test('changes of the list: new ones first, gone ones gone, each once', () => {
+  const one = (id: string, updatedAt: string) => ({ id, updatedAt }) as Session;
+  const list = [one('a', '3'), one('b', '2'), one('c', '1')];
+  const after = apply(list, { added: [one('d', '4')], updated: [one('c', '5')], removed: ['a'] });
+  expect(after.map(({ id }) => id)).toEqual(['c', 'd', 'b']);
+});
+
+test('calls are filtered by tool, failure, time, file and words', () => {
+  const call = { name: 'Bash', state: 'error' as const, durationMs: 12_000, subject: 'cargo test -q', files: ['/a/Read.rs'] };
+  for (const filter of ['', 'tool:bash', 'err:yes', 'slower:10s', 'slower:0.1m', 'file:read', 'cargo TEST', 'tool:bash err:yes test', 'unknown:x'.slice(0, 0)]) expect(matcher(filter)(call), filter).toBe(true);
+  for (const filter of ['tool:edit', 'err:no', 'slower:13s', 'faster:1s', 'file:write', 'nothing', 'odd:word']) expect(matcher(filter)(call), filter).toBe(false);
+});
+
+test('lines of a hunk have their numbers, and stand side by side', () => {
+  const hunk = { old: 10, new: 12, lines: [{ k: ' ' as const, s: ['a'] }, { k: '-' as const, s: ['b'] }, { k: '+' as const, s: ['c'] }, { k: '+' as const, s: ['d'] }, { k: ' ' as const, s: ['e'] }] };
+  const lines = numbered(hunk);
+  expect(lines.map((line) => [line.old, line.new])).toEqual([[10, 12], [11, undefined], [undefined, 13], [undefined, 14], [12, 15]]);
+  expect(sideBySide(lines).map(([before, after]) => [before?.s[0], after?.s[0]])).toEqual([['a', 'a'], ['b', 'c'], [undefined, 'd'], ['e', 'e']]);
+  expect(numbered({ ...hunk, old: 0, new: 0 })[0]).toEqual({ k: ' ', s: ['a'] });
+});
+
+test('a diff side by side has every line once', () => {
+  const lines = fc.array(fc.record({ k: fc.constantFrom(' ' as const, '+' as const, '-' as const), s: fc.tuple(word) }));
+  fc.assert(fc.property(lines, (lines) => {
+    const pairs = sideBySide(numbered({ old: 1, new: 1, lines }));
+    expect(pairs.flatMap(([before]) => (before ? [before.s[0]] : []))).toEqual(lines.filter(({ k }) => k !== '+').map(({ s }) => s[0]));
+    expect(pairs.flatMap(([, after]) => (after ? [after.s[0]] : []))).toEqual(lines.filter(({ k }) => k !== '-').map(({ s }) => s[0]));
+  }));
+});
+
+test('characters without a picture are made visible', () => {
+  expect(visible('a\u202eb\u0007\u001b[1m\tc\nd👩‍💻')).toBe('a⟨202E⟩b␇␛[1m\tc\nd👩‍💻');
+  fc.assert(fc.property(fc.string(), (text) => { expect(visible(text)).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u001b]/); }));
+});
+
+test('only addresses of the web and of mail are links', () => {
+  expect(['http://a', 'https://a', 'HTTPS://a', 'mailto:a@b'].every(isSafeLink)).toBe(true);
+  expect(['javascript:alert(1)', ' javascript:x', 'data:text/html,x', 'file:///etc/passwd', '//a', 'vbscript:x', ''].some(isSafeLink)).toBe(false);
+});
+
+test('figures as people read them', () => {
+  expect([100, 12_400, 138_000, 11_400_000, 90_000_000, 60_000].map(duration)).toEqual(['0.1s', '12s', '2m18s', '3h10m', '1d1h', '1m']);
+  expect([0, 999, 1000, 63_000_000].map(bytes)).toEqual(['0 B', '999 B', '1.0 kB', '63 MB']);
+  expect([0, 0.001, 1.926].map(dollars)).toEqual(['$0.00', '<$0.01', '$1.93']);
+  expect([baseName('/home/mia/annals/'), baseName('C:\\work\\annals'), baseName('/')]).toEqual(['annals', 'annals', '/']);
+  expect(ago('2026-11-18T10:00:00Z', Date.parse('2026-11-18T10:02:00Z'), 'en')).toMatch(/2/);
+  expect(ago(null, 0, 'en')).toBe('');
+});
+
+test('the highest bar fits below a round number', () => {
+  fc.assert(fc.property(fc.double({ min: 1e-6, max: 1e9, noNaN: true }), (value) => {
+    expect(roundUp(value)).toBeGreaterThanOrEqual(value * (1 - 1e-9));
+    expect(roundUp(value)).toBeLessThanOrEqual(value * 2.51);
+  }));
+});
+
+test('words to mark are those of the query without filters', () => {
+  expect(wordsOf('glued "two words" -not tool:Bash in:"a b" OR pref* 修复')).toEqual(['glued', 'two words', 'pref', '修复']);
+});
+
+test('the palette prefers beginnings, and needs every word', () => {
+  expect(score('pars', 'Fix the parser')).toBeGreaterThan(score('pars', 'A sparser list'));
+  expect(score('fix nothing', 'Fix the parser')).toBe(0);
+  expect(score('ftp', 'fix the parser')).toBeGreaterThan(0);
+});
+
+test('pressed keys have the names of the table', () => {
+  const key = (key: string, modifiers: Partial<KeyboardEvent> = {}) => nameOf({ key, code: `Key${key.toUpperCase()}`, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...modifiers });
+  expect([key('k', { ctrlKey: true }), key('K', { metaKey: true }), key('G', { shiftKey: true }), key('ø', { altKey: true, code: 'KeyO' }), key('C', { ctrlKey: true, shiftKey: true }), key('Escape')]).toEqual(['Ctrl k', 'Ctrl k', 'G', 'Alt o', 'Ctrl Shift c', 'Escape']);
+  expect(new Set(KEYS.map(([keys]) => keys)).size).toBe(KEYS.length);
+});
+
+test('both languages have the same texts, and none is empty', () => {
+  const shape = (value: unknown): unknown => (typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, shape(entry)])) : typeof value);
+  expect(shape(zh)).toEqual(shape(en));
+  const all = (value: unknown): string[] => (typeof value === 'string' ? [value] : typeof value === 'object' && value !== null ? Object.values(value).flatMap(all) : []);
+  for (const text of [...all(en), ...all(zh)]) expect(text.trim()).not.toBe('');
+});
+
+test('nodes as text for the clipboard', () => {
+  expect(textOfNodes([{ t: 'h', level: 2, c: ['A'] }, { t: 'p', c: ['b ', { t: 'code', c: ['c'] }, { t: 'br' }, 'd'] }, { t: 'list', start: 3, items: [[{ t: 'p', c: ['e'] }], [{ t: 'p', c: ['f'] }]] }, { t: 'code', lines: [['x', ['kw', 'y']], ['z']] }]))
+    .toBe('## A\n\nb c\nd\n\n3. e\n4. f\n\nxy\nz');
+});

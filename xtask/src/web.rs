@@ -1,0 +1,100 @@
+//! `cargo x web`, `viewer`, `shots` and `demo`: builds the viewer, tests it in a browser, takes its picture, shows it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::SystemTime;
+
+use crate::{Outcome, call, call_with, project};
+
+#[derive(clap::Args)]
+pub(crate) struct ViewerArgs {
+    /// Only checks whose name contains this
+    only: Option<String>,
+}
+
+/// Builds the viewer into `web/dist`, which `annals-server` embeds.
+pub(crate) fn build() -> Outcome {
+    install()?;
+    npm(&["run", "build"])?;
+    // See `build.rs` of annals-server: a folder that did not exist before cannot tell cargo that it has changed.
+    File::options()
+        .append(true)
+        .open(project().join("crates/annals-server/build.rs"))?
+        .set_modified(SystemTime::now())?;
+    Ok(())
+}
+
+/// Runs the tests of the viewer: its logic, then a browser against a mock of the server and against the server itself.
+pub(crate) fn viewer(args: &ViewerArgs) -> Outcome {
+    build()?;
+    check(&built()?, args.only.as_deref())
+}
+
+/// Runs the tests of the viewer that is built, with this server.
+pub(crate) fn check(annals: &Path, only: Option<&str>) -> Outcome {
+    if only.is_none() {
+        npm(&["test"])?;
+    }
+    let mut suite = Command::new("node");
+    suite.arg("web/e2e/run.mjs").args(only).env("ANNALS", annals);
+    call_with(&mut suite)
+}
+
+/// Takes pictures of the main pages with the sessions of `corpus/sample`.
+pub(crate) fn shots() -> Outcome {
+    build()?;
+    let mut shots = Command::new("node");
+    call_with(shots.arg("web/e2e/shots.mjs").env("ANNALS", built()?))
+}
+
+/// Serves the sample, with the viewer if Node is there to build it.
+pub(crate) fn demo() -> Outcome {
+    if has_node() {
+        build()?;
+    } else {
+        println!("there is no Node 20, so the viewer is not built; the page says how to get it");
+    }
+    call(
+        env!("CARGO"),
+        &["run", "--quiet", "--package", "annals", "--", "serve", "--read-only", "--root", "corpus/sample"],
+    )
+}
+
+/// Returns whether the viewer can be built here.
+pub(crate) fn has_node() -> bool {
+    ["node", "npm"].iter().all(|name| {
+        let mut version = Command::new(name);
+        version
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    })
+}
+
+/// Installs the packages of the lock file, unless they are installed.
+fn install() -> Outcome {
+    let folder = project().join("web");
+    let installed = folder.join("node_modules/.package-lock.json");
+    let time = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    if time(&installed).is_some_and(|installed| {
+        time(&folder.join("package-lock.json")).is_some_and(|locked| installed >= locked)
+    }) {
+        return Ok(());
+    }
+    // Not `npm ci`, which fails if a registry lacks the packages of other platforms. The lock file still decides the versions.
+    npm(&["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"])
+}
+
+fn npm(args: &[&str]) -> Outcome {
+    call_with(Command::new("npm").args(["--prefix", "web"]).args(args))
+}
+
+/// Builds annals and returns the path of the program.
+fn built() -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+    call(env!("CARGO"), &["build", "--quiet", "--package", "annals", "--profile", profile])?;
+    Ok(std::env::current_exe()?.with_file_name("annals"))
+}
