@@ -5,6 +5,7 @@
 
 mod append;
 mod calls;
+mod export;
 mod following;
 mod lists;
 mod loading;
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     /// Another build of annals to compare this one with: a program or a commit
     #[arg(long, value_name = "COMMIT|PROGRAM", required_if_eq("only", "releases"))]
     against: Option<String>,
+    /// Compare it without masking, which other builds may not have
+    #[arg(long, requires = "against")]
+    reveal: bool,
     /// Rounds; the best counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -87,6 +91,7 @@ enum Part {
     Following,
     Server,
     Masking,
+    Export,
     Releases,
     Search,
     Usage,
@@ -155,8 +160,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if wanted(Part::Masking) {
         masking::run(scratch.path(), args.rounds)?;
     }
+    if wanted(Part::Export) {
+        export::run(scratch.path(), args.rounds)?;
+    }
     if let Some(against) = args.against.as_deref().filter(|_| wanted(Part::Releases)) {
-        releases::run(scratch.path(), against, args.rounds)?;
+        releases::run(scratch.path(), against, args.rounds, args.reveal)?;
     }
     if wanted(Part::Search) {
         search::run(scratch.path(), args.corpus.as_deref(), args.rounds)?;

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::{Outcome, call_with, project};
 
 /// The targets in `fuzz/fuzz_targets`.
-const TARGETS: [&str; 6] = ["read", "grammar", "patch", "chain", "draft", "rpc_frame"];
+const TARGETS: [&str; 7] = ["read", "grammar", "patch", "chain", "draft", "rpc_frame", "render"];
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -14,6 +14,7 @@ mod race;
 mod recall;
 mod schema;
 mod tidy;
+mod web;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,14 @@ enum Chore {
     Push(push::Args),
     /// Run operations on one session at the same time, kill them, and check that nothing is lost
     Race(race::Args),
+    /// Build the viewer; it needs Node 20 or later
+    Web,
+    /// Test the viewer in a browser, against a mock of the server and against the server
+    Viewer(web::ViewerArgs),
+    /// Take pictures of the main pages of the viewer
+    Shots,
+    /// Serve the sample sessions, with the viewer if Node is there
+    Demo,
     /// Sample queries from transcripts and compare what the search index finds with a scan of all texts
     Recall(recall::Args),
 }
@@ -73,6 +82,10 @@ fn main() -> ExitCode {
         Chore::Protocols(args) => protocols::run(&args),
         Chore::Push(args) => push::run(&args),
         Chore::Race(args) => race::run(&args),
+        Chore::Web => web::build(),
+        Chore::Viewer(args) => web::viewer(&args),
+        Chore::Shots => web::shots(),
+        Chore::Demo => web::demo(),
         Chore::Recall(args) => recall::run(&args),
     };
     match outcome {

@@ -3,7 +3,8 @@
 //! Every scenario has a home of its own. Most make sessions there with the built `annals`, have Claude Code resume them, and
 //! compare what Claude Code then sends to a mock of the model's API with `annals show --view model` and with what was
 //! meant. Others compare whole lists with those of the SDKs, or what Claude Code wrote with what `annals tail` reported.
-//! With `--mutate` real transcripts that are changed at random take the place of the scenarios, see [`mutate`].
+//! With `--mutate` real transcripts that are changed at random take the place of the scenarios, see [`mutate`]; with `--repair` sessions that were
+//! damaged and repaired, see [`repaired`].
 
 mod changed;
 mod claude_code;
@@ -15,6 +16,7 @@ mod lists;
 mod mcp;
 mod mutate;
 mod recorded;
+mod repaired;
 mod resumed;
 mod served;
 mod shapes;
@@ -45,6 +47,8 @@ pub(crate) struct Args {
     annals: Option<PathBuf>,
     #[command(flatten)]
     mutate: mutate::Options,
+    #[command(flatten)]
+    repaired: repaired::RepairOptions,
     /// Only scenarios whose name contains this
     only: Option<String>,
 }
@@ -81,6 +85,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         Some(annals) => annals.canonicalize()?,
         None => built_annals(&this)?,
     };
+    if args.repaired.is_asked_for() {
+        return args.repaired.run(&claude_code, &annals, target);
+    }
     if args.mutate.with_scenarios() {
         run_scenarios(&claude_code, &annals, args.only.as_deref())?;
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Outcome, call};
+use crate::{Outcome, call, web};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -60,6 +60,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let this = std::env::current_exe()?;
     let target = this.parent().and_then(Path::parent).ok_or("not in a target folder")?;
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+    if web::has_node() {
+        web::build()?;
+    }
     call(env!("CARGO"), &["build", "--quiet", "--package", "annals", "--profile", profile])?;
     let stage = Stage { annals: this.with_file_name("annals"), folder: target.join("protocols") };
     fs::create_dir_all(&stage.folder)?;

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use rayon::prelude::*;
 
 use crate::{Outcome, call, project};
 use operation::Operation;
@@ -29,6 +30,9 @@ pub(crate) struct Args {
     /// The seed of the first run; each further run has the next one
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// How many races run at a time. They mostly wait for the disk
+    #[arg(long, default_value_t = 4)]
+    jobs: usize,
     /// The annals to run [default: a debug build]
     #[arg(long, value_name = "FILE")]
     annals: Option<PathBuf>,
@@ -47,20 +51,20 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return Err("there is no such race".into());
     }
     let bar = ProgressBar::new(args.runs * races.len() as u64)
-        .with_style(ProgressStyle::with_template("{msg:20} {bar:30} {pos}/{len} {eta}")?);
-    let mut results = BTreeMap::new();
+        .with_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {eta}")?);
     // Hundreds of runs take an hour: each race is reported when it ends.
     println!("{:20} {:>6} {:>8}", "race", "runs", "troubles");
-    for race in &races {
-        bar.set_message(race.name());
+    let run_all = |race: &Race| -> Result<_, String> {
         let mut troubles = Vec::new();
         for seed in args.seed..args.seed + args.runs {
-            troubles.extend(run::run(*race, seed, &annals)?);
+            troubles.extend(run::run(*race, seed, &annals).map_err(|error| error.to_string())?);
             bar.inc(1);
         }
         bar.suspend(|| println!("{:20} {:>6} {:>8}", race.name(), args.runs, troubles.len()));
-        results.insert(race.name(), troubles);
-    }
+        Ok((race.name(), troubles))
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs).build()?;
+    let results = pool.install(|| races.par_iter().map(run_all).collect::<Result<BTreeMap<_, _>, _>>())?;
     bar.finish_and_clear();
     conclude(&results)
 }

@@ -17,10 +17,9 @@ pub(crate) struct Args {
 /// Runs the test of the engine with more queries, on all transcripts that there are.
 pub(crate) fn run(args: &Args) -> Outcome {
     let mut test = Command::new(env!("CARGO"));
-    test.args(["test", "--quiet", "--release", "--package", "annals-engine", "--lib", "--"]);
+    // The build of all other tests: to optimize it would take longer than the queries.
+    test.args(["test", "--quiet", "--package", "annals-engine", "--lib", "--"]);
     test.args(["--nocapture", "search::recall"]);
-    // Optimizing the whole program as for a release would take longer than the queries.
-    test.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     test.env("ANNALS_RECALL_QUERIES", args.queries.to_string());
     test.env("ANNALS_RECALL_SEED", args.seed.to_string());
     call_with(&mut test)

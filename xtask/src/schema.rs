@@ -130,6 +130,10 @@ fn named(name: &str, schema: &Value) -> Result<String, Box<dyn Error>> {
     Ok(match name {
         "string" | "boolean" | "null" => name.to_owned(),
         "integer" | "number" => "number".to_owned(),
+        "array" if schema["prefixItems"].is_array() => {
+            let members = schema["prefixItems"].as_array().into_iter().flatten();
+            format!("[{}]", members.map(type_of).collect::<Result<Vec<_>, _>>()?.join(", "))
+        }
         "array" => format!("Array<{}>", type_of(&schema["items"])?),
         "object" => match (schema["properties"].as_object(), schema.get("additionalProperties")) {
             (Some(fields), _) => {

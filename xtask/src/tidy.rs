@@ -75,19 +75,21 @@ fn cases_without_a_readme() -> Result<Vec<String>, Box<dyn std::error::Error>> {
 }
 
 /// The crates that each crate may depend on.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("annals-transcript", &[]),
     ("annals-proto", &[]),
     ("annals-secrets", &[]),
     ("annals-search", &[]),
     ("annals-usage", &[]),
     ("annals-engine", &["annals-transcript", "annals-search", "annals-usage"]),
+    ("annals-render", &["annals-transcript", "annals-proto"]),
     (
         "annals-api",
         &[
             "annals-transcript",
             "annals-proto",
             "annals-engine",
+            "annals-render",
             "annals-search",
             "annals-secrets",
             "annals-usage",
@@ -101,6 +103,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "annals-transcript",
             "annals-proto",
             "annals-engine",
+            "annals-render",
             "annals-search",
             "annals-usage",
             "annals-api",

@@ -2,6 +2,7 @@
 
 mod agents;
 mod change;
+mod insight;
 mod list;
 pub(crate) mod load;
 mod page;
@@ -9,6 +10,9 @@ mod read;
 #[cfg(feature = "search")]
 mod search;
 mod usage;
+mod view;
+
+use std::sync::Arc;
 
 use annals_engine::{Engine, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode, Method};
@@ -21,6 +25,8 @@ pub use list::{end_page, is_absolute, workspace};
 pub use search::{Found, SMALL_UPDATE, Searcher, to_wire_behind};
 pub use usage::{usage_by, usage_cost_mode, weekday};
 
+use view::Outlines;
+
 use crate::cancel::CancelToken;
 use crate::cursor::PageCursor;
 use crate::mask::Masking;
@@ -32,6 +38,9 @@ use crate::to_wire;
 pub const LONGEST_ITEM: u64 = 8 << 20;
 /// A page ends once it has this many bytes.
 const LONGEST_PAGE: usize = 4 << 20;
+
+/// A check returns at most so many findings.
+const MOST_FINDINGS: usize = 10_000;
 
 /// The most versions of a file in an answer: the last ones.
 const MOST_VERSIONS: usize = 1000;
@@ -64,12 +73,19 @@ pub struct Api {
     options: Options,
     masking: Masking,
     sessions: OpenSessions,
+    outlines: Arc<Outlines>,
 }
 
 impl Api {
     /// Opens the API of an engine. Secrets are masked by the built-in rules.
     pub fn new(engine: Engine, options: Options) -> Self {
-        Self { engine, options, masking: Masking::default(), sessions: OpenSessions::default() }
+        Self {
+            engine,
+            options,
+            masking: Masking::default(),
+            sessions: OpenSessions::default(),
+            outlines: Arc::default(),
+        }
     }
 
     /// Masks secrets by other rules.
@@ -146,6 +162,10 @@ impl Api {
             }
             Method::HistoryProjects => self.projects(&params.read()?).and_then(|result| serialize(&result)),
             Method::HistoryStats => self.stats(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryInsight => {
+                self.insight(&params.read()?, cancelled).and_then(|result| serialize(&result))
+            }
+            Method::HistoryContext => self.context(&params.read()?).and_then(|result| serialize(&result)),
             Method::HistoryUsage => {
                 self.usage(&params.read()?, cancelled).and_then(|result| serialize(&result))
             }
@@ -158,6 +178,13 @@ impl Api {
             Method::HistoryAgents => {
                 self.agents(&params.read()?, cancelled).and_then(|result| serialize(&result))
             }
+            Method::HistoryCheck => self.check(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistorySkeleton => self.skeleton(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryRows => {
+                self.rows(params.read()?, masking, cancelled).and_then(|result| serialize(&result))
+            }
+            Method::HistoryPart => self.part(params.read()?, masking).and_then(|result| serialize(&result)),
+            Method::HistoryLocate => self.locate(params.read()?).and_then(|result| serialize(&result)),
             Method::HistoryFiles => self.files(&params.read()?).and_then(|result| serialize(&result)),
             #[cfg(feature = "search")]
             Method::HistorySearch => {
@@ -216,6 +243,16 @@ impl Api {
             params.agent_id.as_deref(),
         )?;
         Ok(to_wire::stats(&self.engine.read(file)?))
+    }
+
+    fn check(&self, params: &wire::OneSessionParams) -> Result<wire::CheckResult, Error> {
+        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
+        let checked = self.engine.check_inside(file)?;
+        let findings = checked.findings.iter().take(MOST_FINDINGS);
+        Ok(wire::CheckResult {
+            findings: findings.map(|finding| to_wire::problem(&checked.file, finding)).collect(),
+            total: checked.findings.len(),
+        })
     }
 
     fn files(&self, params: &wire::OneSessionParams) -> Result<wire::FilesResult, Error> {

@@ -29,6 +29,7 @@ mod open_sessions;
 pub mod rpc;
 pub mod to_wire;
 
+pub use annals_render::{has_harmful, judged};
 pub use annals_secrets::Masked;
 pub use cancel::CancelToken;
 pub use cursor::{PageCursor, read_place};
@@ -38,6 +39,6 @@ pub use dispatch::{
 };
 #[cfg(feature = "search")]
 pub use dispatch::{Found, SMALL_UPDATE, Searcher, to_wire_behind};
-pub use line::{has_harmful, json_line, judged};
+pub use line::json_line;
 pub use mask::{Masking, RULES_FILE, RulesError, serialize_masked};
 pub use open_sessions::OpenSession;

@@ -195,6 +195,13 @@ fn text(masked: Vec<u8>) -> String {
     String::from_utf8(masked).expect("whole characters are masked")
 }
 
+/// What is rendered is masked before, line by line, so that no secret is split between two pieces of a text.
+impl annals_render::Filter for Masking {
+    fn entry<'l>(&self, line: &'l [u8]) -> (Cow<'l, [u8]>, usize) {
+        Masking::entry(self, line)
+    }
+}
+
 /// What is indexed and searched is masked, too, so that no search leads to a secret.
 #[cfg(feature = "search")]
 impl annals_engine::TextFilter for Masking {

@@ -53,7 +53,7 @@ pub struct OpenSession<'a> {
     pub(crate) chat: Chat<'a>,
     /// How many bytes of the file were read.
     pub length: u64,
-    checkpoint: Checkpoint,
+    pub(crate) checkpoint: Checkpoint,
 }
 
 impl OpenSessions {

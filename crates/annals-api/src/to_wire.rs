@@ -1,5 +1,7 @@
 //! Conversions from the engine's types to the wire's, for the command line and for every transport.
 
+mod check;
+mod context;
 mod conversation;
 mod insight;
 mod record;
@@ -10,18 +12,20 @@ mod word;
 use std::path::Path;
 
 use annals_engine::{
-    Agents, Backup, Branch, Change, ChangedFile, FileVersion, Finding, Fork, Ghost, Meta, Metadata, Paste,
-    Plan, Project, Prompt, Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile,
+    Agents, Backup, Branch, Change, ChangedFile, FileVersion, Fork, Ghost, Meta, Metadata, Paste, Plan,
+    Project, Prompt, Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile,
     TrashChange, TrashEntry, Undone, View, with_upper_drive,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
+pub use check::{folder_problem, problem};
+pub use context::context_use;
 pub use conversation::ToWire;
 pub use conversation::value_as_found;
 pub(crate) use conversation::{input, text_input};
-pub use insight::insight;
+pub use insight::{cache_hit_percent, insight};
 pub use usage::{NO_KEY, usage_reply, usage_row, usage_sums, usage_total};
 pub(crate) use word::{chat_role, chat_tool_status};
 pub use word::{input_kind, tool_state};
@@ -210,20 +214,6 @@ pub fn root(place: &RootSummary) -> wire::Root {
     }
 }
 
-/// Returns a problem of a transcript.
-pub fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem {
-    wire::Problem {
-        session: file.session.clone(),
-        path: file.path.as_path().into(),
-        line: finding.line,
-        lines: finding.lines,
-        problem: finding.issue.title(),
-        severity: word::severity(finding.issue.severity()),
-        effect: finding.issue.effect().to_owned(),
-        repairable: finding.issue.is_repairable(),
-    }
-}
-
 /// Returns a related session.
 pub fn relation(relation: &Relation) -> wire::Relation {
     wire::Relation {
@@ -345,7 +335,8 @@ pub fn repair_result(file: &TranscriptFile, plan: &Plan, receipt: Option<&Path>)
         before: restored_view(&plan.before),
         after: restored_view(&plan.after),
         branches: plan.branches.iter().map(branch).collect(),
-        appended: plan.appended.len() as u64,
+        appended: if plan.rewritten.is_some() { 0 } else { plan.appended.len() as u64 },
+        rewritten: plan.rewritten.as_ref().map(|bytes| bytes.len() as u64),
         receipt: receipt.map(Into::into),
     }
 }

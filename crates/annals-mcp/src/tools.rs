@@ -5,6 +5,7 @@ mod list;
 mod messages;
 mod search;
 pub(crate) mod session;
+mod usage;
 
 use std::sync::Arc;
 
@@ -75,6 +76,22 @@ const TOOLS: &[Definition] = &[
              compactions.",
         schema: schema::<session::StatsArguments>,
         call: |history, arguments| answer(history, arguments, session::stats),
+    },
+    Definition {
+        name: "usage",
+        title: "Tokens and costs",
+        description: "Returns tokens and costs of all sessions at API list prices, by day, week, month, session, project, branch, model or \
+             five-hour window, with a total. Every response of the API counts once, forks and subagents included.",
+        schema: schema::<usage::Arguments>,
+        call: |history, arguments| answer(history, arguments, usage::usage),
+    },
+    Definition {
+        name: "insight",
+        title: "What the work was",
+        description: "Returns what was done in all sessions, in one project or in one session: turns and time by day, tools with failures, \
+             errors by class with an example to open, edited files, models, cache hit rate, branches, skills, slash commands, subagents, MCP servers.",
+        schema: schema::<usage::InsightArguments>,
+        call: |history, arguments| answer(history, arguments, usage::insight),
     },
 ];
 

@@ -1,6 +1,7 @@
 //! The command line: commands, options and their help.
 
 mod change;
+mod export;
 mod files;
 mod filters;
 mod generate;
@@ -53,6 +54,7 @@ use serve::SERVE_HELP;
 use usage::USAGE_HELP;
 
 pub(crate) use change::{Archive, Fork, Rename, Safety, Tag, Tombstone};
+pub(crate) use export::{Export, ExportView, Format};
 pub(crate) use files::Files;
 pub(crate) use filters::Filters;
 pub(crate) use generate::{Completions, Man};
@@ -64,7 +66,7 @@ pub(crate) use list::{List, SortBy};
 pub(crate) use moment::Period;
 pub(crate) use prompts::Prompts;
 pub(crate) use push::{Push, RemoteAccess};
-pub(crate) use read::{Check, Insight, Lineage, OneSession, Stats, Tools};
+pub(crate) use read::{Check, Insight, Lineage, OneSession, Stats, ToolSort, Tools};
 pub(crate) use record::Record;
 pub(crate) use repair::Repair;
 pub(crate) use resume::Resume;
@@ -149,7 +151,7 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Print keys, tokens and passwords as they are; otherwise they are masked
-    #[arg(long, global = true)]
+    #[arg(long, global = true, alias = "no-redact")]
     pub(crate) reveal: bool,
     /// When to use colours; `NO_COLOR` means never
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, global = true)]
@@ -304,6 +306,8 @@ pub(crate) enum Command {
     Index(Index),
     /// Print a session
     Show(Show),
+    /// Write sessions as pages for a browser, Markdown, JSON or plain text
+    Export(Export),
     /// Follow a session, or all of them, as they grow
     Tail(Tail),
     /// List the turns of a session: what started each, tool calls, errors, duration, tokens; or compare those of two

@@ -6,6 +6,7 @@ pub(crate) mod change;
 pub(crate) mod check;
 pub(crate) mod choose;
 pub(crate) mod completions;
+pub(crate) mod export;
 pub(crate) mod files;
 pub(crate) mod fork;
 #[cfg(feature = "search")]
@@ -36,9 +37,11 @@ pub(crate) mod trash;
 pub(crate) mod turns;
 pub(crate) mod usage;
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::path::PathBuf;
 
-use annals_engine::{Engine, Report, TranscriptFile};
+use annals_engine::{ArchiveFilter, Engine, ListOptions, Report, TranscriptFile};
 
 use crate::args::Global;
 use crate::failure::{FAILED, Failure};
@@ -92,6 +95,26 @@ fn select(
         ));
     }
     Ok((found.files, code))
+}
+
+/// Returns the transcripts of the sessions of a project, or of the current directory, with those of their subagents; all of them without a
+/// project.
+fn of_project(
+    engine: &Engine,
+    project: Option<PathBuf>,
+    here: bool,
+    files: Vec<TranscriptFile>,
+) -> Result<Vec<TranscriptFile>, Failure> {
+    let here = here.then(std::env::current_dir).transpose();
+    let project = project.or(here.map_err(|error| Failure::working_directory(&error))?);
+    if project.is_none() {
+        return Ok(files);
+    }
+    let options =
+        ListOptions { project, archived: ArchiveFilter::Include, all: true, ..ListOptions::default() };
+    let sessions = engine.list(&options).sessions;
+    let ids: HashSet<_> = sessions.into_iter().filter_map(|session| session.file.session).collect();
+    Ok(files.into_iter().filter(|file| file.session.as_ref().is_some_and(|id| ids.contains(id))).collect())
 }
 
 /// Returns the folders in which annals looks for sessions.

@@ -94,6 +94,7 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
         #[cfg(feature = "search")]
         Command::Index(index) => commands::index::run(&engine, index, &args.global),
         Command::Show(show) => commands::show::run(&engine, show, &args.global),
+        Command::Export(export) => commands::export::run(&engine, export, &args.global),
         Command::Tail(tail) => commands::tail::run(&engine, tail, &args.global),
         Command::Turns(turns) => commands::turns::run(&engine, turns, &args.global),
         Command::Tools(tools) => commands::tools::run(&engine, tools, &args.global),

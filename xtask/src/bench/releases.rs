@@ -55,21 +55,25 @@ const CASES: [Case; 12] = [
     Case { name: "serve, requests", args: &["serve", "--stdio"], run: Run::Requests },
 ];
 
-/// A build of annals, and the folder in which it keeps its catalogue.
+/// A build of annals, the folder in which it keeps its catalogue, and whether its commands get `--reveal`.
 struct Program {
     path: PathBuf,
     home: PathBuf,
+    reveals: bool,
 }
 
-pub(super) fn run(scratch: &Path, against: &str, rounds: usize) -> Outcome {
+pub(super) fn run(scratch: &Path, against: &str, rounds: usize, reveal: bool) -> Outcome {
     call(env!("CARGO"), &["build", "--quiet", "--release", "--package", "annals"])?;
     let new = std::env::current_exe()?.with_file_name("annals");
-    let [old, new] = [(other_build(against)?, "old"), (new, "new")]
-        .map(|(path, name)| Program { path, home: scratch.join(name) });
+    let [old, new] = [(other_build(against)?, "old", false), (new, "new", reveal)]
+        .map(|(path, name, reveals)| Program { path, home: scratch.join(name), reveals });
     let one = one_session(&scratch.join("one"))?;
     let many = lists::generated(&scratch.join("many"))?;
     let rounds = rounds.max(FEWEST_ROUNDS);
-    println!("\nthis build against {against}: CPU of {rounds} rounds, masking included");
+    println!(
+        "\nthis build against {against}: CPU of {rounds} rounds, {} masking",
+        if reveal { "without" } else { "with" }
+    );
     println!("{:<20} {:>9} {:>9} {:>8} {:>18}", "", "other", "this", "ratio", "quartiles");
     for case in &CASES {
         let root = if matches!(case.run, Run::OneSession | Run::Requests) { &one } else { &many };
@@ -121,6 +125,10 @@ fn cpu(program: &Program, case: &Case, root: &Path) -> Result<f64> {
         _ => Command::new(&program.path),
     };
     command.args(case.args).arg("--root").arg(root);
+    // A server masks in any case.
+    if program.reveals && !matches!(case.run, Run::Requests) {
+        command.arg("--reveal");
+    }
     command.env("ANNALS_HOME", &program.home).env("HOME", root);
     Ok(lists::cost(&command)?.cpu)
 }

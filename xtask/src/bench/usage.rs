@@ -35,6 +35,8 @@ pub(super) fn run(scratch: &Path, corpus: Option<&Path>, rounds: usize) -> Outco
             }
         }
     }
+    let root = corpus.map_or_else(|| scratch.join("usage-10000"), Path::to_owned);
+    statusline(scratch, &root)?;
     if peer.is_none() {
         println!("ccusage: not measured (`npm install {CCUSAGE}` failed)");
     }
@@ -84,6 +86,51 @@ fn on(scratch: &Path, name: &str, root: &Path, peer: Option<&Path>, rounds: usiz
     let begun = std::time::Instant::now();
     walk(root);
     println!("{name:<16} {:<26} {:>10.1}", "walk and stat", begun.elapsed().as_secs_f64() * 1e3);
+    Ok(())
+}
+
+/// So many status lines are measured.
+const STATUS_LINES: usize = 200;
+
+/// Prints how long a status line takes, from the start of the program to its end, beside a config folder. What it shows was counted before,
+/// and its own transcript has grown since.
+fn statusline(scratch: &Path, root: &Path) -> Outcome {
+    let program = std::env::current_exe()?.with_file_name("annals");
+    let home = scratch.join("statusline-home");
+    let beside = scratch.join("statusline-beside");
+    generated(&beside, 1, 2_000_000)?;
+    let transcript = session_path(&beside, 0);
+    let annals = |args: &[&str]| {
+        let mut command = Command::new(&program);
+        command.arg("--root").arg(root).arg("--root").arg(&beside).args(args);
+        command.env("ANNALS_HOME", &home).env("HOME", scratch);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    if !annals(&["statusline", "update"]).status()?.success() {
+        return Err("`annals statusline update` failed".into());
+    }
+    append_to(&transcript);
+    let input = format!(
+        r#"{{"model":{{"display_name":"Opus"}},"cost":{{"total_cost_usd":1.5}},"transcript_path":{:?}}}"#,
+        transcript.to_string_lossy()
+    );
+    let mut times = Vec::new();
+    for _ in 0..STATUS_LINES {
+        let begun = std::time::Instant::now();
+        let mut child = annals(&["statusline", "--no-update"]).stdin(Stdio::piped()).spawn()?;
+        child.stdin.take().ok_or("there is a pipe")?.write_all(input.as_bytes())?;
+        child.wait()?;
+        times.push(begun.elapsed());
+    }
+    times.sort();
+    let percentile = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3;
+    println!(
+        "status line, {STATUS_LINES} times: median {:.1} ms, 95th percentile {:.1} ms, longest {:.1} ms",
+        percentile(50),
+        percentile(95),
+        percentile(100)
+    );
     Ok(())
 }
 

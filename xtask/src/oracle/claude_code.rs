@@ -66,6 +66,22 @@ impl ClaudeCode {
         Ok(said.split_whitespace().next().unwrap_or_default().to_owned())
     }
 
+    /// Returns the folder of its scripts.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the folder in which it is installed.
+    pub(crate) fn scratch(&self) -> &Path {
+        &self.scratch
+    }
+
+    /// Lets a tool run Claude Code by itself.
+    pub(crate) fn lend(&self, tool: &mut Command) {
+        tool.env("ORACLE", &self.scratch).env("ORC_PORT", self.port.to_string());
+        tool.env("ORC_CLIENT", self.folder.join("client.sh"));
+    }
+
     /// Returns a command that runs Claude Code with a home, in a folder; it ends after five minutes at the latest.
     pub(crate) fn command(&self, home: &Path, folder: &Path, args: &[&str]) -> Command {
         let mut command = Command::new("timeout");

@@ -26,10 +26,11 @@ pub(super) enum Operation {
     Hydrate,
     /// Restores a transcript that `hydrate` replaced over the one on disk.
     Replace,
+    Repair,
 }
 
 impl Operation {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Delete,
         Self::Restore,
         Self::Purge,
@@ -42,6 +43,7 @@ impl Operation {
         Self::Record,
         Self::Hydrate,
         Self::Replace,
+        Self::Repair,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -58,6 +60,7 @@ impl Operation {
             Self::Record => "record",
             Self::Hydrate => "hydrate",
             Self::Replace => "replace",
+            Self::Repair => "repair",
         }
     }
 
@@ -82,6 +85,7 @@ impl Operation {
             Self::Record => &["record", "--session", session, "--project", PROJECT],
             Self::Hydrate => &["hydrate", &log_path, "--session", session, "--project", PROJECT, "--force"],
             Self::Replace => &["restore", session, "--entry", &replaced, "--replace", "--force"],
+            Self::Repair => &["repair", session, "--apply", "--force"],
         };
         let line =
             format!("{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{mark}\"}}}}\n");

@@ -77,6 +77,13 @@ impl Weigh for wire::HistoryItem {
     }
 }
 
+impl Weigh for wire::ViewRow {
+    fn size(&self) -> usize {
+        let nodes = [&self.nodes, &self.input, &self.output].into_iter().flatten();
+        FRAME + 2 * nodes.map(|nodes| annals_render::byte_count(nodes)).sum::<usize>()
+    }
+}
+
 impl Weigh for wire::ChatMessage {
     fn size(&self) -> usize {
         let value = |value: &Option<Box<RawValue>>| value.as_ref().map_or(0, |value| value.get().len());

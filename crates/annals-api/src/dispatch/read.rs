@@ -63,7 +63,10 @@ impl Api {
                 Ok(Some(reading.to_wire.turn(&turns[place].with_pause(pause))?))
             })?;
             let next_cursor = (page.end < turns.len()).then(|| reading.cursor('u', page.end, false));
-            Ok(wire::TurnsResult { turns: page.items, next_cursor })
+            let is_first = start == 0;
+            let lost = is_first.then(|| reading.conversation.transcript().lost_messages());
+            let lost_messages = lost.filter(|lost| *lost > 0);
+            Ok(wire::TurnsResult { turns: page.items, next_cursor, lost_messages })
         })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use annals_engine::PlanRecords;
 use annals_proto as wire;
 use annals_search::When;
 use annals_usage::{By, CostMode, Ledger, Report, ReportOptions, Weeks};
@@ -26,7 +27,8 @@ impl Api {
     ) -> Result<wire::UsageResult, Error> {
         let limit = limit(params.limit, ROWS.0, ROWS.1)?;
         let now = Timestamp::now();
-        let mut options = options(params, now)?;
+        let PlanRecords { has_plan, window_ends } = self.engine.plan_records();
+        let mut options = ReportOptions { has_plan, window_ends, ..options(params, now)? };
         let session = params.session_id.as_deref().map(session_id).transpose()?;
         let workspace = list::workspace(params.workspace_path.as_deref())?;
         let prices = self.engine.prices()?;
@@ -36,35 +38,73 @@ impl Api {
         options.sessions = wanted(&usage.ledger, session, workspace.as_deref());
         let report = Report::new(&usage.ledger, &prices, &options);
         let rows =
-            report.shown(options.by, limit).iter().map(|row| to_wire::usage_row(row, options.now)).collect();
+            report.shown(options.by, limit).iter().map(|row| to_wire::usage_row(row, &options)).collect();
         let problems = usage.errors.iter().chain(&usage.store_error).map(ToString::to_string).collect();
-        let total = to_wire::usage_total(&report, options.now);
+        let total = to_wire::usage_total(&report, &options);
         Ok(wire::UsageResult { rows, total, row_count: report.rows.len(), problems })
     }
 }
 
+impl Api {
+    /// Says how full the context of a session was.
+    pub(super) fn context(&self, params: &wire::ContextParams) -> Result<wire::ContextUse, Error> {
+        let limit = limit(params.limit, ROWS.0, ROWS.1)?;
+        let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
+        let file = self.transcript(&params.session_id, workspace, agent)?;
+        let engine = self.engine.clone();
+        self.with_session(&file, None, move |reading| {
+            Ok(to_wire::context_use(&engine.context_use(&reading.conversation)?, limit))
+        })
+    }
+}
+
 fn options(params: &wire::UsageParams, now: Timestamp) -> Result<ReportOptions, Error> {
-    let zone = match params.timezone.as_deref() {
-        None => TimeZone::UTC,
-        Some(name) => TimeZone::get(name)
-            .map_err(|_| Error::invalid_params("`timezone` is not the name of a time zone that is known"))?,
-    };
-    let now = now.to_zoned(zone.clone());
-    let moment = |text: &Option<String>, is_end: bool| {
-        text.as_deref().map(|text| moment(text, &now, is_end)).transpose()
-    };
     let week_start = params.week_start.as_deref().map_or(Some(Weekday::Monday), weekday);
     let start = week_start.ok_or_else(|| Error::invalid_params("`weekStart` is a day such as `sunday`"))?;
+    let span =
+        Span::new(params.timezone.as_deref(), params.date_from.as_deref(), params.date_to.as_deref(), now)?;
     Ok(ReportOptions {
         by: params.by.map_or(By::Day, usage_by),
-        since: moment(&params.date_from, false)?,
-        until: moment(&params.date_to, true)?,
         weeks: Weeks { start },
         cost_mode: params.cost_mode.map_or(CostMode::Auto, usage_cost_mode),
-        now: now.timestamp().as_millisecond(),
-        zone,
-        ..ReportOptions::default()
+        ..span.report_options()
     })
+}
+
+/// The time that a request is about.
+pub(super) struct Span {
+    pub(super) zone: TimeZone,
+    pub(super) since: Option<i64>,
+    pub(super) until: Option<i64>,
+    now: i64,
+}
+
+impl Span {
+    /// Reads the parameters `timezone`, `dateFrom` and `dateTo`.
+    pub(super) fn new(
+        zone: Option<&str>,
+        from: Option<&str>,
+        to: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let unknown = |_| Error::invalid_params("`timezone` is not the name of a time zone that is known");
+        let zone = zone.map_or(Ok(TimeZone::UTC), |name| TimeZone::get(name).map_err(unknown))?;
+        let now = now.to_zoned(zone.clone());
+        let since = from.map(|text| moment(text, &now, false)).transpose()?;
+        let until = to.map(|text| moment(text, &now, true)).transpose()?;
+        Ok(Self { zone, since, until, now: now.timestamp().as_millisecond() })
+    }
+
+    /// Returns the options of a report on this time.
+    pub(super) fn report_options(&self) -> ReportOptions {
+        ReportOptions {
+            zone: self.zone.clone(),
+            since: self.since,
+            until: self.until,
+            now: self.now,
+            ..ReportOptions::default()
+        }
+    }
 }
 
 fn moment(text: &str, now: &Zoned, is_end: bool) -> Result<i64, Error> {
@@ -75,7 +115,11 @@ fn moment(text: &str, now: &Zoned, is_end: bool) -> Result<i64, Error> {
 }
 
 /// Returns the sessions that a report is about; `None` for all.
-fn wanted(ledger: &Ledger, session: Option<&str>, workspace: Option<&Path>) -> Option<HashSet<String>> {
+pub(super) fn wanted(
+    ledger: &Ledger,
+    session: Option<&str>,
+    workspace: Option<&Path>,
+) -> Option<HashSet<String>> {
     if session.is_none() && workspace.is_none() {
         return None;
     }

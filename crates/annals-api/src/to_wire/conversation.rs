@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use annals_engine::{Conversation, Error, Snapshot, TranscriptFile};
+use annals_engine::{Conversation, Error, Snapshot, TranscriptFile, call_error};
 use annals_proto::{self as wire, ItemBody};
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::Content;
@@ -370,6 +370,7 @@ impl<'a> ToWire<'a> {
             name: read.and_then(|call| call.name()).map(Cow::into_owned),
             subject: read.as_ref().map(tool::subject).unwrap_or_default(),
             state: word::tool_state(conversation.state(call)?),
+            error: call_error(conversation, call)?.map(|(_, line)| line).filter(|line| !line.is_empty()),
             duration_ms: call.duration_ms(self.session),
             files: read.as_ref().map(tool::files).unwrap_or_default(),
             timestamp: node.time.and_then(time_of_ms),

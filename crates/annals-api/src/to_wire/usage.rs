@@ -1,7 +1,9 @@
 //! Reports of usage.
 
+use std::collections::BTreeMap;
+
 use annals_proto as wire;
-use annals_usage::{Cells, CostKind, Ledger, Money, NO_TIME, Report, ReportRow, Response};
+use annals_usage::{Cells, CostKind, Ledger, Money, NO_TIME, Report, ReportOptions, ReportRow, Response};
 use jiff::Timestamp;
 
 use super::time;
@@ -12,17 +14,16 @@ pub const NO_KEY: &str = "(none)";
 const TOTAL: &str = "total";
 
 /// Returns the total of a report.
-pub fn usage_total(report: &Report, now: i64) -> wire::UsageRow {
-    wire::UsageRow { key: TOTAL.to_owned(), ..usage_row(&report.total, now) }
+pub fn usage_total(report: &Report, options: &ReportOptions) -> wire::UsageRow {
+    wire::UsageRow { key: TOTAL.to_owned(), ..usage_row(&report.total, options) }
 }
 
-/// Returns a row of a report; `now` is the present, in milliseconds since 1970.
-pub fn usage_row(row: &ReportRow, now: i64) -> wire::UsageRow {
-    let name = |name: &str| if name.is_empty() { NO_KEY.to_owned() } else { name.to_owned() };
+/// Returns a row of a report that was made with these options.
+pub fn usage_row(row: &ReportRow, options: &ReportOptions) -> wire::UsageRow {
     wire::UsageRow {
         key: name(&row.key),
         sums: usage_sums(&row.cells),
-        models: row.models.iter().map(|model| (name(&model.name), usage_sums(&model.cells))).collect(),
+        models: usage_models(row),
         unpriced_models: row.unpriced.iter().map(|model| name(model)).collect(),
         subagents: usage_sums(&row.agents),
         sessions: row.sessions,
@@ -36,8 +37,18 @@ pub fn usage_row(row: &ReportRow, now: i64) -> wire::UsageRow {
             unattributed_usd: client.unattributed().dollars(),
             coverage_percent: client.coverage(),
         }),
-        window: window(row, now),
+        window: window(row, options.now),
+        api_equivalent: options.has_plan,
     }
+}
+
+fn name(name: &str) -> String {
+    if name.is_empty() { NO_KEY.to_owned() } else { name.to_owned() }
+}
+
+/// Returns the sums of each model of a row.
+pub(super) fn usage_models(row: &ReportRow) -> BTreeMap<String, wire::UsageSums> {
+    row.models.iter().map(|model| (name(&model.name), usage_sums(&model.cells))).collect()
 }
 
 fn window(row: &ReportRow, now: i64) -> Option<wire::UsageWindow> {

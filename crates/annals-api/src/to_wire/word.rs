@@ -2,6 +2,7 @@
 
 use annals_engine::{AgentState, Kinship, Severity, TitleSource, TrashChange};
 use annals_proto as wire;
+pub use annals_render::tool_state;
 use annals_transcript::item::Visibility;
 use annals_transcript::model::Role;
 use annals_transcript::prompt::InputKind;
@@ -75,18 +76,6 @@ pub fn input_kind(kind: InputKind) -> wire::InputKind {
         InputKind::Output => wire::InputKind::Output,
         InputKind::Interrupt => wire::InputKind::Interrupt,
         InputKind::Injected => wire::InputKind::Injected,
-    }
-}
-
-/// Returns how a tool call ended.
-pub fn tool_state(state: State) -> wire::ToolState {
-    match state {
-        State::Ok => wire::ToolState::Ok,
-        State::Error => wire::ToolState::Error,
-        State::Pending => wire::ToolState::Pending,
-        State::Interrupted => wire::ToolState::Interrupted,
-        State::Denied => wire::ToolState::Denied,
-        State::Cancelled => wire::ToolState::Cancelled,
     }
 }
 

@@ -117,7 +117,7 @@ pub(crate) fn outline(history: &History<'_>, arguments: Arguments) -> Result<Out
     let mut turns = Vec::new();
     let mut next_turn = None;
     let mut room = Room::new(KEPT);
-    each_turn(
+    let lost = each_turn(
         history,
         &arguments.session,
         arguments.project.as_deref(),
@@ -136,41 +136,50 @@ pub(crate) fn outline(history: &History<'_>, arguments: Arguments) -> Result<Out
             fits
         },
     )?;
+    let session_id = arguments.session.clone();
     let agents = match arguments.agent {
         None => Some(agents(history, arguments.session, arguments.project)?),
         Some(_) => None,
     };
     let (agents, total) = agents.unwrap_or_default();
     let unlisted = total - agents.len();
-    let notes = (unlisted > 0)
+    let unlisted = (unlisted > 0)
         .then(|| format!("{unlisted} more subagents are not listed; search_sessions finds what they did"));
+    let lost = (lost > 0).then(|| {
+        let session = id(&session_id);
+        format!("Claude Code would lose {lost} messages here; `annals repair {session}` shows how to get them back")
+    });
+    let notes: Vec<String> = unlisted.into_iter().chain(lost).collect();
+    let notes = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(Outline { session: row(session), turns, next_turn, agents, notes })
 }
 
-/// Calls `see` with each turn of a transcript, until it returns `false`.
+/// Calls `see` with each turn of a transcript, until it returns `false`. Returns how many messages Claude Code would not restore.
 pub(super) fn each_turn(
     history: &History<'_>,
     session: &str,
     project: Option<&str>,
     agent: Option<&str>,
     mut see: impl FnMut(Turn) -> bool,
-) -> Result<(), Refusal> {
+) -> Result<usize, Refusal> {
     let mut wanted = TurnsParams {
         session_id: session.to_owned(),
         workspace_path: project.map(str::to_owned),
         agent_id: agent.map(str::to_owned),
         ..TurnsParams::default()
     };
+    let mut lost = 0;
     loop {
         let page: TurnsResult = history.get(Method::HistoryTurns, &wanted)?;
+        lost += page.lost_messages.unwrap_or(0);
         for turn in page.turns {
             if !see(turn) {
-                return Ok(());
+                return Ok(lost);
             }
         }
         match page.next_cursor {
             Some(cursor) => wanted.cursor = Some(cursor),
-            None => return Ok(()),
+            None => return Ok(lost),
         }
     }
 }

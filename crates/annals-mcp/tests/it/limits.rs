@@ -20,7 +20,11 @@ fn no_tool_shows_a_secret() {
         ("get_messages", everything),
         ("get_messages", json!({"session": EVERYWHERE, "agent": "a1", "all": true})),
         ("get_changes", session.clone()),
-        ("session_stats", session),
+        ("session_stats", session.clone()),
+        ("usage", json!({"by": "project"})),
+        ("usage", json!({"by": "branch"})),
+        ("insight", json!({})),
+        ("insight", session),
         (
             "search_sessions",
             json!({"query": "token OR password OR key OR ghp*", "limit": 50, "per_session": 20}),
@@ -156,7 +160,7 @@ fn hostile_text_stays_text_and_answers_stay_small() {
     let rest =
         client.get("get_messages", &json!({"session": TEA, "around": "a1", "limit": 1, "part_offset": 59}));
     assert!(rest["messages"][0]["parts"][0]["text"].as_str().unwrap().starts_with("59 "), "{rest}");
-    for tool in ["get_session", "get_changes", "session_stats"] {
+    for tool in ["get_session", "get_changes", "session_stats", "usage", "insight"] {
         client.get(tool, &session);
     }
     let after = client.get("get_messages", &json!({"session": TEA, "after": "2", "limit": 1}));

@@ -4,8 +4,16 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, TEA, contents, tea};
 
-const TOOLS: [&str; 6] =
-    ["search_sessions", "list_sessions", "get_session", "get_messages", "get_changes", "session_stats"];
+const TOOLS: [&str; 8] = [
+    "search_sessions",
+    "list_sessions",
+    "get_session",
+    "get_messages",
+    "get_changes",
+    "session_stats",
+    "usage",
+    "insight",
+];
 
 fn texts(value: &Value, list: &str, field: &str) -> Vec<String> {
     let items = value[list].as_array().unwrap_or_else(|| panic!("{value}"));
@@ -152,6 +160,26 @@ fn figures_count_what_the_session_has() {
 }
 
 #[test]
+fn tokens_costs_and_work_are_added_up() {
+    let counters = json!({"input_tokens": 300, "cache_read_input_tokens": 100, "output_tokens": 10});
+    let transcript = tea().assistant("a7", |reply| reply.id("m7").text("Bye").usage(counters));
+    let client = Client::of(&transcript);
+    let usage = client.get("usage", &json!({"by": "model", "session": TEA}));
+    assert_eq!(texts(&usage, "rows", "key"), ["claude-opus-5-5"], "{usage}");
+    assert_eq!((&usage["row_count"], &usage["total"]["key"]), (&json!(1), &json!("total")));
+    assert_eq!(usage["total"]["total_tokens"], 410);
+    let insight = client.get("insight", &json!({}));
+    assert_eq!((&insight["tokens"], &insight["cache_hit_percent"]), (&json!(410), &json!(25.0)));
+    assert_eq!((&insight["sessions"], &insight["turns"]), (&json!(1), &json!(2)), "{insight}");
+    assert_eq!(insight["tools"]["Bash"]["errors"], 1);
+    let error = &insight["errors"][0];
+    let around = json!({"session": error["session"], "around": error["around"], "limit": 1});
+    let opened = client.get("get_messages", &around);
+    assert_eq!(opened["messages"][0]["uuid"], error["around"], "{opened}");
+    assert_eq!(client.get("insight", &json!({"until": "1999-01-01"}))["turns"], 0);
+}
+
+#[test]
 fn wrong_arguments_are_refused_with_what_helps() {
     let client = Client::of(&tea());
     let refused = |tool, arguments: Value, part: &str| {
@@ -182,6 +210,9 @@ fn wrong_arguments_are_refused_with_what_helps() {
     refused("get_messages", json!({"session": TEA, "agent": "../a"}), "agent");
     refused("get_changes", json!({"session": TEA, "limit": 1000}), "`limit` is from 1 to 200");
     refused("session_stats", json!({"session": TEA, "reveal": true}), "unknown field `reveal`");
+    refused("usage", json!({"by": "moon"}), "`by`");
+    refused("usage", json!({"limit": 1000}), "`limit` is from 1 to 200");
+    refused("insight", json!({"timezone": "Middle/Earth"}), "`timezone`");
     let unknown = client.ask("tools/call", &json!({"name": "delete_session", "arguments": {"session": TEA}}));
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     let elsewhere = client.ask("resources/read", &json!({"uri": "file:///etc/passwd"}));

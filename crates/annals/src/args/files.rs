@@ -24,6 +24,9 @@ pub(crate) struct Files {
     /// root may be the end of a longer one
     #[arg(long, value_name = "PATH", conflicts_with_all = ["at", "restore"])]
     pub(crate) file: Option<String>,
+    /// Print the edits of that file in the sessions that changed it, subagents included, the oldest first
+    #[arg(long, requires = "file", conflicts_with = "session")]
+    pub(crate) diff: bool,
     /// A message: its uuid, or the beginning of it. Lists the version of each file at that time
     #[arg(long, value_name = "UUID")]
     pub(crate) at: Option<String>,

@@ -10,8 +10,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Read",
         &[
-            "show", "tail", "turns", "tools", "agents", "files", "lineage", "stats", "usage", "insight",
-            "check",
+            "show", "export", "tail", "turns", "tools", "agents", "files", "lineage", "stats", "usage",
+            "insight", "check",
         ],
     ),
     ("Continue", &["resume", "fork", "record"]),
@@ -53,11 +53,19 @@ annals show 50d5 --subagents
 annals show latest --view model
 annals show 50d5 --at 7fa65b3b --mark kettle",
     ),
+    (
+        "export",
+        "annals export latest -o tea.html
+annals export weather --turn 3..5 -o weather.md
+annals export latest --format text -o - | less
+annals export latest --format json -o - | jq -r .kind
+annals export --project . --subagents -o history",
+    ),
     ("tail", "annals tail latest\nannals tail --all --json"),
     ("turns", "annals turns latest\nannals turns 50d5 a6ad\nannals turns weather --json"),
     (
         "tools",
-        "annals tools --errors --name Bash\nannals tools --errors --name Bash --full\nannals tools latest",
+        "annals tools --errors --name Bash\nannals tools --errors --name Bash --full\nannals tools --here --since 7d --sort duration --limit 20\nannals tools latest",
     ),
     ("agents", "annals agents latest\nannals agents weather --json"),
     ("lineage", "annals lineage latest\nannals lineage 50d5 --json"),
@@ -70,6 +78,7 @@ annals usage --by month --breakdown
 annals usage --by project --since 2026-11 --timezone UTC
 annals usage latest --by model
 annals usage --why 2026-11-02
+annals usage latest --context
 annals usage --json | jq -r '[.key, .costUsd] | @tsv'
 annals usage forget",
     ),

@@ -3,8 +3,8 @@
 use clap::Subcommand;
 
 pub(crate) const HELP: &str = "\
-Agents search and read past sessions with the tools search_sessions, list_sessions, get_session, get_messages, get_changes and \
-session_stats. They change nothing, and keys, tokens and passwords are masked. `annals serve` offers the same at the path /mcp.
+Agents search and read past sessions with the tools search_sessions, list_sessions, get_session, get_messages, get_changes, \
+session_stats, usage and insight. They change nothing, and keys, tokens and passwords are masked. `annals serve` offers the same at the path /mcp.
 
 `install` makes Claude Code start `annals mcp` in every project; with `--project` in this folder only, by a file .mcp.json. \
 `claude mcp list` then shows whether Claude Code can start it.

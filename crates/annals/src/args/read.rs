@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use jiff::Timestamp;
 
+use super::filters::at_least_one;
 use super::moment::{end, moment};
 
 #[derive(Debug, clap::Args)]
@@ -33,9 +35,34 @@ pub(crate) struct Tools {
     /// Only calls that failed, were denied, interrupted or cancelled
     #[arg(long)]
     pub(crate) errors: bool,
+    /// Only calls since then: a day, a month or a year (today, monday, 2026-01-31, 2026-01), a time, or how long ago (12h, 7d, 2w)
+    #[arg(long, value_name = "DATE", value_parser = moment)]
+    pub(crate) since: Option<Timestamp>,
+    /// Only calls in sessions of the current directory and its worktrees
+    #[arg(long, conflicts_with = "target")]
+    pub(crate) here: bool,
+    /// The order of calls [default: that of the transcripts]
+    #[arg(long, value_enum, conflicts_with = "full")]
+    pub(crate) sort: Option<ToolSort>,
+    /// Show at most N calls
+    #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
+    pub(crate) limit: Option<usize>,
     /// Print each call with its arguments and its result, as `show --tools full` does; JSON always has the arguments
     #[arg(long)]
     pub(crate) full: bool,
+}
+
+/// The order of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolSort {
+    /// The most recent first
+    Time,
+    /// The longest first
+    Duration,
+    /// By the name of the tool
+    Tool,
+    /// Those that failed first
+    State,
 }
 
 #[derive(Debug, clap::Args)]

@@ -63,7 +63,7 @@ pub(crate) enum View {
 }
 
 /// Parses `3`, `3..`, `..5` or `3..5`.
-fn turn_range(text: &str) -> Result<RangeInclusive<usize>, String> {
+pub(super) fn turn_range(text: &str) -> Result<RangeInclusive<usize>, String> {
     match text.split_once("..") {
         Some((first, last)) => Ok(turn_number(first, 1)?..=turn_number(last, usize::MAX)?),
         None => turn_number(text, 1).map(|turn| turn..=turn),

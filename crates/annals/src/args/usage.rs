@@ -26,6 +26,9 @@ pub(crate) struct Usage {
     /// others [default: all sessions]
     #[arg(value_name = "SESSION|PATH")]
     pub(crate) target: Option<OsString>,
+    /// Show how full the context of SESSION was, what filled it and what compactions saved; SESSION may be an agent or a path, too
+    #[arg(long, requires = "target", conflicts_with_all = ["by", "why", "breakdown", "csv", "since", "until", "project", "here", "branch", "title", "tool", "file"])]
+    pub(crate) context: bool,
     /// What a row stands for
     #[arg(long, value_enum, default_value_t = UsageBy::Day)]
     pub(crate) by: UsageBy,

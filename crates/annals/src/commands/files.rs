@@ -5,9 +5,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
-use annals_api::to_wire;
-use annals_engine::{Backup, ChangedFile, Engine, FileFilter, FileHistory, FileVersion, ListOptions};
+use annals_api::to_wire::{self, ToWire};
+use annals_engine::{
+    Backup, ChangedFile, Conversation, Engine, FileFilter, FileHistory, FileVersion, ListOptions,
+};
 use annals_proto::{FileInSession, RestoredFile};
+use annals_transcript::tool;
 use anstream::AutoStream;
 use jiff::Timestamp;
 
@@ -18,6 +21,7 @@ use crate::output::{self, Table, clean, clean_lines, diff};
 pub(crate) fn run(engine: &Engine, args: &Files, global: &Global) -> Result<ExitCode, Failure> {
     let session = match (&args.session, &args.file) {
         (Some(session), _) => session,
+        (None, Some(file)) if args.diff => return edits(engine, file, global),
         (None, Some(file)) => return sessions(engine, file, global),
         (None, None) => {
             let hint = "name a session, or give `--file PATH` to list the sessions that changed a file";
@@ -323,6 +327,49 @@ fn sessions(engine: &Engine, path: &str, global: &Global) -> Result<ExitCode, Fa
     }
     out.flush()?;
     Ok(code)
+}
+
+/// Prints the edits of a file in all sessions, the oldest first: a call that changed it, with its diff.
+fn edits(engine: &Engine, path: &str, global: &Global) -> Result<ExitCode, Failure> {
+    let listing = engine.list(&ListOptions { file: Some(path.to_owned()), ..ListOptions::default() });
+    let mut has_failed = !listing.errors.is_empty();
+    for error in &listing.errors {
+        output::complain(&error.to_string());
+    }
+    let filter = FileFilter::new(path);
+    let mut out = output::stdout_for(global.json);
+    let mut is_empty = true;
+    for row in listing.sessions.into_iter().rev() {
+        let found = engine.with_subagents(row.file);
+        has_failed |= !found.errors.is_empty();
+        for file in found.files {
+            let snapshot = engine.snapshot(file)?;
+            let conversation = Conversation::of(&snapshot)?;
+            let to_wire = ToWire::of(&snapshot);
+            for call in conversation.calls() {
+                let bytes = snapshot.span(call.block.offset, call.block.length)?;
+                let changed = tool::read(&bytes).and_then(|call| tool::changed_file(&call));
+                if !changed.is_some_and(|changed| filter.matches(&changed, None))
+                    || conversation.state(call)? != tool::State::Ok
+                {
+                    continue;
+                }
+                is_empty = false;
+                let wire = to_wire.call(&conversation, call, output::mask::masking())?;
+                if global.json {
+                    output::json_line(&mut out, &wire)?;
+                } else {
+                    super::tools::print_in_full(&mut out, &conversation, call, &wire)?;
+                }
+            }
+        }
+    }
+    out.flush()?;
+    match (is_empty, has_failed) {
+        (_, true) => Ok(ExitCode::from(FAILED)),
+        (true, false) => Err(Failure::without_hint("no session changed that file".to_owned())),
+        (false, false) => Ok(ExitCode::SUCCESS),
+    }
 }
 
 #[cfg(test)]

@@ -3,17 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{
-    ArchiveFilter, Engine, ErrorCount, Insight, InsightOptions, ListOptions, TranscriptFile,
-};
+use annals_engine::{Engine, ErrorCount, Insight, InsightOptions, TranscriptFile};
+use annals_usage::{By, Report, ReportOptions, ReportRow};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::args::{self, Global};
-use crate::commands::select;
+use crate::commands::{of_project, select, usage};
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, DIM, GREEN, Table};
 
@@ -28,60 +29,96 @@ const HOURS: &str = "0     3     6     9     12    15    18    21";
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 pub(crate) fn run(engine: &Engine, args: &args::Insight, global: &Global) -> Result<ExitCode, Failure> {
-    let (files, unread) = select(engine, args.target.as_deref(), global)?;
-    let files = of_project(engine, args, files)?;
+    let Work { files, sessions, is_everything, unread } = work(engine, args, global)?;
     let options = InsightOptions {
         since: args.since.map(Timestamp::as_millisecond),
         until: args.until.map(Timestamp::as_millisecond),
         zone: TimeZone::system(),
     };
+    let usage = if is_everything { engine.usage() } else { engine.usage_of(&files) };
+    let report = Report::new(
+        &usage.ledger,
+        &engine.prices()?,
+        &ReportOptions {
+            by: By::Model,
+            since: options.since,
+            until: options.until,
+            sessions,
+            ..ReportOptions::default()
+        },
+    );
     let progress = output::Progress::over(&files);
-    let (insight, errors) = engine.insight(files, &options, |bytes| progress.add(bytes));
+    let (insight, errors) = engine.insight(files, &options, |bytes| {
+        progress.add(bytes);
+        ControlFlow::Continue(())
+    });
     progress.finish();
-    for error in &errors {
-        output::complain(&error.to_string());
+    let problems: Vec<_> =
+        errors.iter().chain(&usage.errors).chain(&usage.store_error).map(ToString::to_string).collect();
+    for problem in &problems {
+        output::complain(problem);
     }
+    let has_failed = unread.is_some() || !problems.is_empty();
     let is_empty = insight.sessions == 0;
     let mut out = output::stdout_for(global.json);
     if global.json {
-        output::json_line(&mut out, &to_wire::insight(insight, output::zone()))?;
+        let insight = to_wire::insight(insight, &report, output::zone(), usize::MAX, problems);
+        output::json_line(&mut out, &insight)?;
     } else if is_empty {
         output::note("no turns and no tool calls");
     } else {
-        print(&mut out, &insight)?;
+        print(&mut out, &insight, &report, &usage::labelled_cost(engine, &report.total.cells))?;
     }
     out.flush()?;
-    Ok(match (errors.is_empty() && unread.is_none(), is_empty) {
-        (false, _) => ExitCode::from(FAILED),
-        (true, true) => ExitCode::from(FOUND_NOTHING),
-        (true, false) => ExitCode::SUCCESS,
+    Ok(match (has_failed, is_empty) {
+        (true, _) => ExitCode::from(FAILED),
+        (false, true) => ExitCode::from(FOUND_NOTHING),
+        (false, false) => ExitCode::SUCCESS,
     })
 }
 
-/// Returns the transcripts of the sessions of a project, if one is given, with those of their subagents.
-fn of_project(
-    engine: &Engine,
-    args: &args::Insight,
+/// The work that is looked at.
+struct Work {
     files: Vec<TranscriptFile>,
-) -> Result<Vec<TranscriptFile>, Failure> {
-    let here = args.here.then(std::env::current_dir).transpose();
-    let project = args.project.clone().or(here.map_err(|error| Failure::working_directory(&error))?);
-    if project.is_none() {
-        return Ok(files);
-    }
-    let options =
-        ListOptions { project, archived: ArchiveFilter::Include, all: true, ..ListOptions::default() };
-    let sessions = engine.list(&options).sessions;
-    let ids: HashSet<_> = sessions.into_iter().filter_map(|session| session.file.session).collect();
-    Ok(files.into_iter().filter(|file| file.session.as_ref().is_some_and(|id| ids.contains(id))).collect())
+    /// The sessions whose tokens count; `None` for all that are counted.
+    sessions: Option<HashSet<String>>,
+    /// Whether tokens are those of all sessions as they are kept; otherwise those of the files alone.
+    is_everything: bool,
+    /// The exit code, if a folder could not be read.
+    unread: Option<u8>,
 }
 
-fn print(out: &mut impl Write, insight: &Insight) -> Result<(), Failure> {
+/// Returns the transcripts that are asked for. A session has its subagents with it.
+fn work(engine: &Engine, args: &args::Insight, global: &Global) -> Result<Work, Failure> {
+    let (files, unread) = select(engine, args.target.as_deref(), global)?;
+    let Some(target) = &args.target else {
+        let files = of_project(engine, args.project.clone(), args.here, files)?;
+        let is_all = args.project.is_none() && !args.here;
+        let sessions = (!is_all).then(|| files.iter().filter_map(|file| file.session.clone()).collect());
+        return Ok(Work { files, sessions, is_everything: true, unread });
+    };
+    match &files[..] {
+        [TranscriptFile { session: Some(session), agent: None, .. }] if !Path::new(target).exists() => {
+            let sessions = Some(HashSet::from([session.clone()]));
+            let found = engine.with_subagents(files[0].clone());
+            for error in &found.errors {
+                output::complain(&error.to_string());
+            }
+            let unread = unread.or((!found.errors.is_empty()).then_some(FAILED));
+            Ok(Work { files: found.files, sessions, is_everything: true, unread })
+        }
+        _ => Ok(Work { files, sessions: None, is_everything: false, unread }),
+    }
+}
+
+fn print(out: &mut impl Write, insight: &Insight, usage: &Report, cost: &str) -> Result<(), Failure> {
     let sessions = output::count(usize::try_from(insight.sessions).unwrap_or(usize::MAX), "session");
     let turns = output::count(usize::try_from(insight.turns).unwrap_or(usize::MAX), "turn");
     output::heading(out, &format!("{sessions}, {turns}, {} of work", output::duration(insight.active_ms)))?;
+    print_usage(out, &usage.total, cost)?;
     print_days(out, insight)?;
     print_hours(out, &insight.hours)?;
+    print_models(out, usage)?;
     print_tools(out, insight)?;
     print_errors(out, &insight.errors)?;
     print_files(out, insight)?;
@@ -96,6 +133,35 @@ fn print(out: &mut impl Write, insight: &Insight) -> Result<(), Failure> {
         print_counts(out, name, unit, counts)?;
     }
     Ok(())
+}
+
+/// Prints how many tokens were used, and which part of the prompts came from the cache.
+fn print_usage(out: &mut impl Write, total: &ReportRow, cost: &str) -> Result<(), Failure> {
+    if total.cells.replies == 0 {
+        return Ok(());
+    }
+    let tokens = output::number(total.cells.tokens.total());
+    let cached = to_wire::cache_hit_percent(&total.cells.tokens)
+        .map(|percent| format!("; {percent:.0} % of the prompts were read from the cache"))
+        .unwrap_or_default();
+    output::paragraph(out, &format!("{tokens} tokens, {cost}{cached}"))
+}
+
+fn print_models(out: &mut impl Write, usage: &Report) -> Result<(), Failure> {
+    let models = &usage.total.models;
+    let mut table = Table::new(&["model", ">replies", "?>output", ">tokens", "?>from cache", ">cost"]);
+    for model in models.iter().take(ROWS) {
+        let cached = to_wire::cache_hit_percent(&model.cells.tokens);
+        table.row(&[
+            usage::model_name(&model.name),
+            output::number(model.cells.replies),
+            output::number(model.cells.tokens.output),
+            output::number(model.cells.tokens.total()),
+            cached.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.0} %")),
+            usage::cost(&model.cells),
+        ]);
+    }
+    print_table(out, &table, models.len(), ROWS)
 }
 
 fn print_days(out: &mut impl Write, insight: &Insight) -> Result<(), Failure> {
@@ -183,7 +249,14 @@ fn print_errors(out: &mut impl Write, errors: &[ErrorCount]) -> Result<(), Failu
             opens.unwrap_or_default(),
         ]);
     }
-    print_table(out, &table, errors.len(), ROWS)
+    print_table(out, &table, errors.len(), ROWS)?;
+    let signatures: Vec<_> = errors.iter().flat_map(|error| &error.signatures).collect();
+    let repeated: Vec<_> = signatures.into_iter().filter(|(_, count)| *count > 1).collect();
+    let mut table = Table::new(&["~other errors that were repeated", ">calls"]);
+    for (text, count) in repeated.iter().take(ROWS) {
+        table.row(&[output::masked_title(text).into_owned(), output::number(*count)]);
+    }
+    print_table(out, &table, repeated.len(), ROWS)
 }
 
 fn print_files(out: &mut impl Write, insight: &Insight) -> Result<(), Failure> {

@@ -17,7 +17,11 @@ pub(crate) fn run(engine: &Engine, args: &Repair, global: &Global) -> Result<Exi
     if args.undo {
         return undo(engine, &file, args, global);
     }
-    let options = RepairOptions { branch: args.branch.clone(), strip_thinking: args.strip_thinking };
+    let options = RepairOptions {
+        branch: args.branch.clone(),
+        strip_thinking: args.strip_thinking,
+        in_place: args.in_place,
+    };
     let (plan, receipt) = if args.apply {
         let outcome = engine.repair(&file, &options, args.force)?;
         (outcome.plan, outcome.receipt)
@@ -34,6 +38,17 @@ pub(crate) fn run(engine: &Engine, args: &Repair, global: &Global) -> Result<Exi
     let is_whole =
         plan.after.obstacle.is_none() && plan.after.missing.is_empty() && plan.after.violations.is_empty();
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(FOUND_NOTHING) })
+}
+
+/// Hints at the repair of a session of which Claude Code would lose something.
+pub(super) fn suggest(file: &TranscriptFile, lost: usize) {
+    if lost > 0 {
+        let messages = output::count(lost, "message");
+        output::note(&format!(
+            "Claude Code would lose {messages} here; `annals repair {}` shows how to get them back",
+            name(file)
+        ));
+    }
 }
 
 fn undo(engine: &Engine, file: &TranscriptFile, args: &Repair, global: &Global) -> Result<ExitCode, Failure> {
@@ -77,6 +92,14 @@ fn print(
             let kind = &group[0].kind;
             output::paragraph(out, &format!("  {}: {}: {}", lines(group), kind.name(), kind.reason()))?;
         }
+        if let Some(rewritten) = &plan.rewritten {
+            let size = output::size(rewritten.len() as u64);
+            let text = format!(
+                "  the file is written anew with {size}: each entry once, and no messages before the last compaction that Claude Code does \
+                 not send; the old file is kept as a backup"
+            );
+            output::paragraph(out, &text)?;
+        }
         output::paragraph(out, &format!("  before: Claude Code {}", restored(&plan.before)))?;
         output::paragraph(out, &format!("  after:  Claude Code {}", restored(&plan.after)))?;
     }
@@ -106,7 +129,8 @@ fn print(
 fn chosen(options: &RepairOptions) -> String {
     let branch = options.branch.as_ref().map(|branch| format!(" --branch {}", clean(branch)));
     let strip = if options.strip_thinking { " --strip-thinking" } else { "" };
-    branch.unwrap_or_default() + strip
+    let in_place = if options.in_place { " --in-place" } else { "" };
+    branch.unwrap_or_default() + strip + in_place
 }
 
 /// At most this many lines or branches are listed.

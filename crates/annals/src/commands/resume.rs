@@ -31,6 +31,7 @@ pub(crate) fn run(engine: &Engine, args: &Resume, global: &Global) -> Result<Exi
         },
     };
     let resumption = engine.resumption(&file)?;
+    super::repair::suggest(&file, resumption.lost_messages);
     let folder = ensure_possible(&resumption, &file, args)?;
     let call = Call::new(&resumption, folder, args)?;
     if args.print || global.json {

@@ -15,7 +15,7 @@ use annals_transcript::second_root::RootKind;
 use annals_transcript::{Flag, Kind, Reader, model};
 use unicode_width::UnicodeWidthStr;
 
-use super::choose;
+use super::{choose, usage};
 use crate::args::{Global, Show, View};
 use crate::failure::{FAILED, Failure};
 use crate::output::conversation::{AGENT, Detail, Printer};
@@ -92,7 +92,7 @@ fn full(
     if !json && is_all {
         let file = conversation.transcript().file();
         let row = if file.agent.is_none() { engine.session_row(file).ok() } else { None };
-        output::header::print(&mut out, row.as_ref(), conversation)?;
+        output::header::print(&mut out, row.as_ref(), usage::of_transcript(engine, file), conversation)?;
     }
     history.print(&mut out, conversation, &selected)?;
     if is_all {
@@ -101,7 +101,10 @@ fn full(
     out.flush()?;
     // Notes are printed when the user has left the pager.
     drop(out);
-    note_masked();
+    output::mask::note();
+    if !json && is_all {
+        super::repair::suggest(conversation.transcript().file(), conversation.transcript().lost_messages());
+    }
     Ok(if history.failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
@@ -187,15 +190,6 @@ impl At {
         }
         let last = conversation.steps().len() - 1;
         Selected::Steps(self.place.saturating_sub(CONTEXT_STEPS)..=(self.place + CONTEXT_STEPS).min(last))
-    }
-}
-
-/// Says how many secrets were masked. In JSON, each item says it.
-fn note_masked() {
-    let count = output::mask::count();
-    if count > 0 {
-        let verb = if count == 1 { "shows it" } else { "shows them" };
-        output::note(&format!("{} masked; `--reveal` {verb}", output::count(count, "secret")));
     }
 }
 

@@ -4,9 +4,10 @@
 //! lock, and always prints a line and exits with 0.
 
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
-use annals_engine::{ContextFill, Engine, PlanWindow, PromptCache, Roots, StatusInput};
+use annals_engine::{ContextFill, Engine, PlanWindow, PromptCache, RecentCosts, Roots, StatusInput};
+use annals_usage::Money;
 use anstyle::Style;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -29,21 +30,56 @@ const NEARLY_FULL: f64 = 70.0;
 const FULL: f64 = 90.0;
 
 pub(crate) fn run(engine: &Engine, args: &StatusLine, global: &Global) -> Result<ExitCode, Failure> {
-    if let Some(StatusLineAction::Install(args)) = &args.action {
-        return install(args, global);
-    }
     let now = Timestamp::now();
+    match &args.action {
+        Some(StatusLineAction::Install(args)) => return install(args, global),
+        Some(StatusLineAction::Update) => {
+            engine.update_recent_costs(now)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        None => {}
+    }
     let input = read_input();
+    let mut costs = None;
     if let Some(input) = &input {
         // The line matters more than the record: a full disk must not leave Claude Code without it.
         let _ = engine.record_status(input, now);
+        costs = recent_costs(engine, input, now);
+        if !args.no_update && engine.claim_cost_update(now) {
+            start_update(global);
+        }
     }
-    let parts = input.map_or_else(|| vec![Part::plain(1, "annals: no status")], |input| parts(&input, now));
+    let parts = input.map_or_else(
+        || vec![Part::plain(1, "annals: no status")],
+        |input| parts(&input, costs.as_ref(), now),
+    );
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let line = line(parts, columns.unwrap_or(usize::MAX), global.wants_styles_without_a_terminal());
     // Claude Code may have cancelled the command and closed the pipe.
     let _ = writeln!(io::stdout(), "{line}");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what the day and the five-hour window cost, as far as it was counted.
+fn recent_costs(engine: &Engine, input: &StatusInput, now: Timestamp) -> Option<RecentCosts> {
+    let day_start = now.to_zoned(TimeZone::system()).start_of_day().ok()?.timestamp().as_millisecond();
+    let end = input.five_hour.and_then(|window| window.resets_at).filter(|end| *end > now.as_second());
+    engine.recent_costs(input.transcript.as_deref(), day_start, end.map(|end| end * 1000), now)
+}
+
+/// Starts `annals statusline update`, which goes on when this process ends or is killed. Without it, the line has older figures.
+fn start_update(global: &Global) {
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut command = Command::new(program);
+    for root in global.given_roots() {
+        command.args(["--root", &root]);
+    }
+    command.args(["statusline", "update"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Claude Code ends the process group of a status line that it cancels.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let _ = command.spawn();
 }
 
 /// Reads what Claude Code sends; `None` if it is not a JSON object, or if a person runs the command.
@@ -85,29 +121,41 @@ impl Part {
 }
 
 /// Returns what the line says, from left to right.
-fn parts(input: &StatusInput, now: Timestamp) -> Vec<Part> {
+fn parts(input: &StatusInput, costs: Option<&RecentCosts>, now: Timestamp) -> Vec<Part> {
     let model = input.model.as_deref().map(|model| Part::plain(1, clean(model).into_owned()));
     let cost = input.cost_usd.map(|cost| Part::plain(3, cost_text(cost, input)));
-    let windows = [(4, "5 h", input.five_hour), (5, "7 d", input.seven_day)];
+    let day = costs.map(|costs| Part::plain(5, format!("today {}", recent_cost(costs.day, costs))));
     // What was used of a window that has ended says nothing about the next one.
     let is_open = |window: &PlanWindow| window.resets_at.is_none_or(|end| end > now.as_second());
-    let windows = windows
-        .into_iter()
-        .filter_map(|(rank, name, window)| Some(window_part(rank, name, window.filter(is_open)?, now)));
+    let five_hour = five_hour_part(input.five_hour.filter(is_open), costs, now);
+    let seven_day = input.seven_day.filter(is_open).map(|window| window_part(6, "7 d", window, None, now));
     let cache = input.cache.map(|cache| cache_part(cache, now));
-    let parts: Vec<_> = [model, input.context.map(context_part), cost]
-        .into_iter()
-        .flatten()
-        .chain(windows)
-        .chain(cache)
-        .collect();
+    let parts = [model, input.context.map(context_part), cost, day, five_hour, seven_day, cache];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
     if parts.is_empty() { vec![Part::plain(1, "Claude Code")] } else { parts }
 }
 
 /// Returns the cost of the session. On a plan nobody pays this price: it is what the API would cost.
 fn cost_text(cost: f64, input: &StatusInput) -> String {
     let has_plan = input.five_hour.is_some() || input.seven_day.is_some();
-    format!("${cost:.2}{}", if has_plan { " at API prices" } else { "" })
+    format!("${cost:.2}{}", if has_plan { " API equivalent" } else { "" })
+}
+
+/// Returns a cost, with a mark if it is at least so much.
+fn recent_cost(cost: Money, costs: &RecentCosts) -> String {
+    format!("{}${:.2}", if costs.is_behind { "≥ " } else { "" }, cost.dollars())
+}
+
+/// Returns what is used of the five-hour window, and what that cost.
+fn five_hour_part(plan: Option<PlanWindow>, costs: Option<&RecentCosts>, now: Timestamp) -> Option<Part> {
+    let cost = costs.and_then(|costs| {
+        let about = if costs.is_estimated { "~" } else { "" };
+        Some(format!("{about}{}", recent_cost(costs.window?, costs)))
+    });
+    match plan {
+        Some(plan) => Some(window_part(4, "5 h", plan, cost.as_deref(), now)),
+        None => cost.map(|cost| Part::plain(4, format!("5 h {cost}"))),
+    }
 }
 
 fn context_part(context: ContextFill) -> Part {
@@ -122,20 +170,22 @@ fn context_part(context: ContextFill) -> Part {
     Part::filled(2, context.percentage, text)
 }
 
-fn window_part(rank: u32, name: &str, window: PlanWindow, now: Timestamp) -> Part {
+fn window_part(rank: u32, name: &str, window: PlanWindow, cost: Option<&str>, now: Timestamp) -> Part {
     let end = window.resets_at.and_then(|end| Timestamp::from_second(end).ok()).filter(|end| *end > now);
     let end = end.map(|end| format!(" until {}", clock(end, now))).unwrap_or_default();
-    Part::filled(rank, Some(window.used_percentage), format!("{name} {:.0} %{end}", window.used_percentage))
+    let cost = cost.map(|cost| format!(" {cost}")).unwrap_or_default();
+    let text = format!("{name} {:.0} %{cost}{end}", window.used_percentage);
+    Part::filled(rank, Some(window.used_percentage), text)
 }
 
 fn cache_part(cache: PromptCache, now: Timestamp) -> Part {
     let left = cache.expires_at.map(|end| end - now.as_second());
     match (cache.warm, left) {
         (true, Some(left)) if left > 0 => {
-            Part { rank: 6, style: GREEN, text: format!("cache {} min", (left + 59) / 60) }
+            Part { rank: 7, style: GREEN, text: format!("cache {} min", (left + 59) / 60) }
         }
-        (true, None) => Part { rank: 6, style: GREEN, text: "cache warm".to_owned() },
-        _ => Part { rank: 6, style: DIM, text: "cache cold".to_owned() },
+        (true, None) => Part { rank: 7, style: GREEN, text: "cache warm".to_owned() },
+        _ => Part { rank: 7, style: DIM, text: "cache cold".to_owned() },
     }
 }
 
@@ -214,7 +264,7 @@ mod tests {
 
     fn shown(json: &str, columns: usize) -> String {
         let now = Timestamp::from_second(NOW).unwrap();
-        line(parts(&StatusInput::parse(json.as_bytes()).unwrap(), now), columns, false)
+        line(parts(&StatusInput::parse(json.as_bytes()).unwrap(), None, now), columns, false)
     }
 
     #[test]
@@ -234,7 +284,7 @@ mod tests {
             NOW + 61
         );
         let whole =
-            "天气 Opus · ▰▰▰▰▱▱▱▱▱▱ 42 % of 200k · $1.25 at API prices · 5 h 37 % · 7 d 91 % · cache 2 min";
+            "天气 Opus · ▰▰▰▰▱▱▱▱▱▱ 42 % of 200k · $1.25 API equivalent · 5 h 37 % · 7 d 91 % · cache 2 min";
         assert_eq!(shown(&json, 200), whole);
         assert_eq!(shown(&json, whole.width()), whole);
         assert_eq!(shown(&json, whole.width() - 1), whole.strip_suffix(" · cache 2 min").unwrap());
@@ -245,7 +295,7 @@ mod tests {
     #[test]
     fn a_window_that_has_ended_is_left_out() {
         for (end, line) in
-            [(NOW, "$1.00 at API prices"), (NOW + 60, "$1.00 at API prices · 5 h 100 % until ")]
+            [(NOW, "$1.00 API equivalent"), (NOW + 60, "$1.00 API equivalent · 5 h 100 % until ")]
         {
             let json = format!(
                 r#"{{"cost":{{"total_cost_usd":1}},"rate_limits":{{"five_hour":{{"used_percentage":100,"resets_at":{end}}}}}}}"#

@@ -1,15 +1,17 @@
 //! `annals tools`: calls and how they ended.
 
+use std::cmp::Reverse;
 use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire::ToWire;
 use annals_engine::{Conversation, Engine, Error};
-use annals_proto::ToolCall;
+use annals_proto::{ToolCall, ToolState};
 use annals_transcript::tool;
+use jiff::Timestamp;
 
-use crate::args::{Global, Tools};
-use crate::commands::select;
+use crate::args::{Global, ToolSort, Tools};
+use crate::commands::{of_project, select};
 use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::conversation::{self, Detail, Printer, one_line, subject_line};
 use crate::output::{self, BOLD, Table};
@@ -19,42 +21,85 @@ const SUBJECT: usize = 200;
 
 pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<ExitCode, Failure> {
     let (files, unread) = select(engine, args.target.as_deref(), global)?;
+    let files = of_project(engine, None, args.here, files)?;
     let mut out = output::stdout_for(global.json);
-    let mut rows = Vec::new();
-    let (mut found, mut failed) = (false, unread.is_some());
-    for file in files {
+    // Sorted calls, and those of a table, are printed when all of them are known.
+    let is_streamed = args.full || global.json && args.sort.is_none();
+    let limit = args.limit.unwrap_or(usize::MAX);
+    let (mut calls, mut rows) = (Vec::new(), Vec::new());
+    let (mut found, mut failed) = (0, unread.is_some());
+    'files: for file in files {
         let Some(snapshot) = readable(engine.snapshot(file), &mut failed) else { continue };
         let Some(conversation) = readable(Conversation::of(&snapshot), &mut failed) else { continue };
         let to_wire = ToWire::of(&snapshot);
         for found_call in conversation.all_calls() {
-            if args.errors && !conversation.is_failed(&found_call)? {
+            if args.sort.is_none() && found == limit {
+                break 'files;
+            }
+            if !is_wanted(&conversation, &found_call, args)? {
                 continue;
             }
             let call = to_wire.call(&conversation, &found_call, output::mask::masking())?;
             if args.name.as_ref().is_some_and(|name| !is_named(&call, name)) {
                 continue;
             }
-            found = true;
-            if global.json {
-                output::json_line(&mut out, &call)?;
-            } else if args.full {
+            found += 1;
+            if args.full && !global.json {
                 print_in_full(&mut out, &conversation, &found_call, &call)?;
+            } else if is_streamed {
+                output::json_line(&mut out, &call)?;
+            } else if global.json {
+                calls.push((sort_key(&call, args.sort), call));
             } else {
-                rows.push(row(&call));
+                // Only what the table shows is kept: arguments may be long.
+                rows.push((sort_key(&call, args.sort), row(&call)));
             }
         }
     }
+    for call in sorted(calls, limit) {
+        output::json_line(&mut out, &call)?;
+    }
     if !rows.is_empty() {
-        table(&rows).print(&mut out)?;
-    } else if !found && !failed {
+        table(&sorted(rows, limit)).print(&mut out)?;
+    }
+    if found == 0 && !failed {
         output::note("no matching tool calls");
     }
     out.flush()?;
     Ok(match (failed, found) {
         (true, _) => ExitCode::from(FAILED),
-        (false, true) => ExitCode::SUCCESS,
-        (false, false) => ExitCode::from(FOUND_NOTHING),
+        (false, 0) => ExitCode::from(FOUND_NOTHING),
+        (false, _) => ExitCode::SUCCESS,
     })
+}
+
+/// Returns whether a call is asked for, as far as that is known before it is read.
+fn is_wanted(conversation: &Conversation<'_>, call: &tool::Call, args: &Tools) -> Result<bool, Failure> {
+    let time = conversation.session().nodes()[call.node].time;
+    let is_in_time = args.since.is_none_or(|since| time.is_some_and(|time| time >= since.as_millisecond()));
+    Ok(is_in_time && (!args.errors || conversation.is_failed(call)?))
+}
+
+/// What calls are sorted by: only the part that is asked for differs.
+type SortKey = (Reverse<Option<String>>, Reverse<Option<u64>>, Option<String>, (bool, &'static str));
+
+fn sort_key(call: &ToolCall, by: Option<ToolSort>) -> SortKey {
+    let mut key = (Reverse(None), Reverse(None), None, (false, ""));
+    match by {
+        None => {}
+        // Times are spelled so that they sort like their texts.
+        Some(ToolSort::Time) => key.0 = Reverse(call.timestamp.clone()),
+        Some(ToolSort::Duration) => key.1 = Reverse(call.duration_ms),
+        Some(ToolSort::Tool) => key.2.clone_from(&call.name),
+        Some(ToolSort::State) => key.3 = (call.state == ToolState::Ok, call.state.word()),
+    }
+    key
+}
+
+/// Returns the first of what is sorted. What is equal stays in its order.
+fn sorted<T>(mut listed: Vec<(SortKey, T)>, limit: usize) -> Vec<T> {
+    listed.sort_by(|(one, _), (other, _)| one.cmp(other));
+    listed.into_iter().take(limit).map(|(_, item)| item).collect()
 }
 
 /// Returns what was read; complains if that failed, so that one file does not end the list.
@@ -67,7 +112,7 @@ fn readable<T>(read: Result<T, Error>, failed: &mut bool) -> Option<T> {
 }
 
 /// Prints a call with its arguments and its result, below a line that says where it was made.
-fn print_in_full(
+pub(super) fn print_in_full(
     out: &mut impl Write,
     conversation: &Conversation<'_>,
     call: &tool::Call,
@@ -75,7 +120,8 @@ fn print_in_full(
 ) -> Result<(), Failure> {
     let agent = wire.agent_id.as_ref().map(|agent| format!("agent {agent}"));
     let node = &conversation.session().nodes()[call.node];
-    let parts = [Some(session(wire)), agent, node.time.map(output::time_of_ms)];
+    let session = wire.session.as_deref().unwrap_or("-").chars().take(8).collect();
+    let parts = [Some(session), agent, node.time.map(output::time_of_ms)];
     let place = parts.into_iter().flatten().collect::<Vec<_>>().join("  ");
     writeln!(out, "\n{BOLD}── {}{BOLD:#}", output::clean(&place))?;
     let detail = Detail {
@@ -96,30 +142,37 @@ fn is_named(call: &ToolCall, tool: &str) -> bool {
     call.name.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(tool))
 }
 
-/// Returns the table of calls. Other files than the subjects have a column only if there are some.
-fn table(rows: &[[String; 6]]) -> Table {
-    let titles = ["session", "tool", "~:subject", "state", "?>time", "???~other files"];
-    let has_files = rows.iter().any(|[.., files]| !files.is_empty());
-    let shown = if has_files { titles.len() } else { titles.len() - 1 };
-    let mut table = Table::new(&titles[..shown]);
+/// Returns the table of calls. Errors and other files than the subjects have a column only if there are some.
+fn table(rows: &[[String; 8]]) -> Table {
+    let titles = ["session", "??date", "tool", "~:subject", "state", "?>time", "?~error", "???~other files"];
+    let has_values = |column: usize| column < OPTIONAL || rows.iter().any(|row| !row[column].is_empty());
+    let shown: Vec<_> = (0..titles.len()).filter(|column| has_values(*column)).collect();
+    let mut table = Table::new(&shown.iter().map(|column| titles[*column]).collect::<Vec<_>>());
     for row in rows {
-        table.row(&row[..shown]);
+        table.row(&shown.iter().map(|column| row[*column].clone()).collect::<Vec<_>>());
     }
     table
 }
 
-/// Returns the beginning of the id of the session with a call.
+/// The columns from this one on are left out if they are empty.
+const OPTIONAL: usize = 6;
+
+/// Returns the beginning of the id of the session with a call. A call of a subagent is marked.
 fn session(call: &ToolCall) -> String {
-    call.session.as_deref().unwrap_or("-").chars().take(8).collect()
+    let id: String = call.session.as_deref().unwrap_or("-").chars().take(8).collect();
+    if call.agent_id.is_some() { format!("{id} ↳") } else { id }
 }
 
-fn row(call: &ToolCall) -> [String; 6] {
+fn row(call: &ToolCall) -> [String; 8] {
+    let time = call.timestamp.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
     [
         session(call),
+        time.map_or_else(|| "-".to_owned(), |time| output::local_time_of_ms(time.as_millisecond())),
         call.name.clone().unwrap_or_default(),
         subject_line(&call.subject, SUBJECT),
         call.state.to_string(),
         call.duration_ms.map_or_else(|| "-".to_owned(), output::duration),
+        call.error.as_deref().map(|error| output::masked_title(error).into_owned()).unwrap_or_default(),
         // The subject of a tool that touches files is most often one of them.
         one_line(
             &call.files.iter().filter(|file| **file != call.subject).cloned().collect::<Vec<_>>().join(", "),

@@ -1,5 +1,6 @@
 //! `annals usage`: tokens and costs.
 
+mod context;
 mod print;
 
 use std::collections::HashSet;
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{ArchiveFilter, Engine, ListOptions, TranscriptFile, Usage};
+use annals_engine::{ArchiveFilter, Engine, ListOptions, PlanRecords, TranscriptFile, Usage};
 use annals_usage::{By, Cells, CostMode, Ledger, Prices, Report, ReportOptions, Weeks};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -17,11 +18,16 @@ use crate::args::{self, Global, UsageAction, UsageBy, UsageCostMode, UsageFilter
 use crate::failure::{FAILED, Failure};
 use crate::output;
 
+pub(crate) use print::{cost, model_name};
+
 pub(crate) fn run(engine: &Engine, args: &args::Usage, global: &Global) -> Result<ExitCode, Failure> {
     if let Some(UsageAction::Forget(forget)) = &args.action {
         return self::forget(engine, forget, global);
     }
-    let mut options = options(args)?;
+    if let Some(target) = args.target.as_ref().filter(|_| args.context) {
+        return context::run(engine, target, args.limit, global);
+    }
+    let mut options = options(engine, args)?;
     let prices = engine.prices()?;
     let (usage, session) = count(engine, args, global)?;
     for error in usage.errors.iter().chain(&usage.store_error) {
@@ -36,15 +42,43 @@ pub(crate) fn run(engine: &Engine, args: &args::Usage, global: &Global) -> Resul
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-fn options(args: &args::Usage) -> Result<ReportOptions, Failure> {
+/// Returns a cost, and what it is where status lines recorded the use of a plan: nobody pays this price then.
+pub(crate) fn labelled_cost(engine: &Engine, cells: &Cells) -> String {
+    let label = if engine.plan_records().has_plan { " API equivalent" } else { "" };
+    format!("{}{label}", cost(cells))
+}
+
+/// Returns what the replies of one transcript used, in one line; `None` if they do not say.
+pub(crate) fn of_transcript(engine: &Engine, file: &TranscriptFile) -> Option<String> {
+    let usage = engine.usage_of(std::slice::from_ref(file));
+    let prices = engine.prices().unwrap_or_else(|_| Prices::built_in());
+    let total = Report::new(&usage.ledger, &prices, &ReportOptions::default()).total.cells;
+    let tokens = &total.tokens;
+    (tokens.total() > 0).then(|| {
+        format!(
+            "{}: input {}, output {}, cache written {}, cache read {}; {}",
+            output::number(tokens.total()),
+            output::number(tokens.input),
+            output::number(tokens.output),
+            output::number(tokens.writes()),
+            output::number(tokens.read),
+            labelled_cost(engine, &total)
+        )
+    })
+}
+
+fn options(engine: &Engine, args: &args::Usage) -> Result<ReportOptions, Failure> {
     let zone = args.timezone.clone().unwrap_or_else(TimeZone::system);
     let now = Zoned::now().with_time_zone(zone.clone());
     let failed =
         |error: annals_search::DateError| Failure::usage(&error.to_string(), "see `annals usage --help`");
     let since = args.filters.since.as_ref().map(|when| when.resolve(&now)).transpose().map_err(failed)?;
     let until = args.filters.until.as_ref().map(|when| when.resolve_end(&now)).transpose().map_err(failed)?;
+    let PlanRecords { has_plan, window_ends } = engine.plan_records();
     Ok(ReportOptions {
         by: by(args.by),
+        has_plan,
+        window_ends,
         zone,
         weeks: Weeks { start: args.week_start },
         since: since.map(Timestamp::as_millisecond),
@@ -148,7 +182,7 @@ fn report(
     let mut out = output::stdout_for(global.json);
     if global.json {
         for row in report.shown(options.by, limit) {
-            output::json_line(&mut out, &to_wire::usage_row(row, options.now))?;
+            output::json_line(&mut out, &to_wire::usage_row(row, options))?;
         }
     } else if args.csv {
         print::csv(&mut out, report.shown(options.by, limit))?;
@@ -167,6 +201,11 @@ fn why(
     global: &Global,
 ) -> Result<(), Failure> {
     let key = if key == to_wire::NO_KEY { "" } else { key };
+    // A window has a longer key than the one in the table.
+    let report = (options.by == By::Block).then(|| Report::new(ledger, prices, options));
+    let printed =
+        report.iter().flat_map(|report| &report.rows).find(|row| print::is_named(row, options, key));
+    let key = printed.map_or(key, |row| &*row.key);
     let found = Report::why(ledger, prices, options, key);
     if found.is_empty() {
         return Err(Failure::without_hint("no row has this key".to_owned()));
@@ -181,7 +220,7 @@ fn why(
             output::json_line(&mut out, &reply)?;
         }
     } else {
-        print::replies(&mut out, &replies.collect::<Vec<_>>())?;
+        print::replies(&mut out, &replies.collect::<Vec<_>>(), &options.zone)?;
     }
     out.flush()?;
     Ok(())
@@ -204,7 +243,7 @@ fn forget(engine: &Engine, args: &UsageForget, global: &Global) -> Result<ExitCo
     let mut out = output::stdout_for(global.json);
     if global.json {
         for row in &report.rows {
-            output::json_line(&mut out, &to_wire::usage_row(row, options.now))?;
+            output::json_line(&mut out, &to_wire::usage_row(row, &options))?;
         }
     } else {
         print::report(&mut out, &report, &options, usize::MAX, false)?;

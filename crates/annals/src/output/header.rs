@@ -13,10 +13,11 @@ use crate::failure::Failure;
 /// The longest title, in columns, if the output is not a terminal.
 const TITLE: usize = 100;
 
-/// Prints the header. `row` is the session as a list shows it; an agent has none.
+/// Prints the header. `row` is the session as a list shows it; an agent has none. `tokens` says what its replies used.
 pub(crate) fn print(
     out: &mut dyn Write,
     row: Option<&SessionRow>,
+    tokens: Option<String>,
     conversation: &Conversation<'_>,
 ) -> Result<(), Failure> {
     let room = prose_columns().unwrap_or(TITLE);
@@ -36,6 +37,7 @@ pub(crate) fn print(
         ("model", model(conversation)?),
         ("time", span(conversation)),
         ("turns", Some(number(conversation.turns().len() as u64))),
+        ("tokens", tokens),
     ];
     for (name, value) in lines {
         if let Some(value) = value {

@@ -70,8 +70,17 @@ pub(crate) fn masked_line(json: String) -> String {
 }
 
 /// Returns how many different values were masked in texts.
-pub(crate) fn count() -> usize {
+fn count() -> usize {
     MASKED.lock().unwrap_or_else(PoisonError::into_inner).len()
+}
+
+/// Says how many secrets were masked in texts. In JSON, each item says it.
+pub(crate) fn note() {
+    let count = count();
+    if count > 0 {
+        let verb = if count == 1 { "shows it" } else { "shows them" };
+        super::note(&format!("{} masked; `--reveal` {verb}", super::count(count, "secret")));
+    }
 }
 
 /// Adds the secrets of a text to those that were masked.

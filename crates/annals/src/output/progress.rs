@@ -28,17 +28,27 @@ impl Progress {
         Self { bar, start: Instant::now() }
     }
 
-    /// Returns a bar for the number of sessions that are changed or, in a dry run, checked; it appears if that takes long.
+    /// Returns a bar for the number of sessions that are changed or, in a dry run, checked.
     pub(crate) fn of_sessions(count: usize, dry_run: bool) -> Self {
+        Self::counting(if dry_run { "checking sessions" } else { "changing sessions" }, count)
+    }
+
+    /// Returns a bar for the number of rows that are exported.
+    pub(crate) fn of_rows(count: usize) -> Self {
+        Self::counting("exporting", count)
+    }
+
+    /// Returns a bar that counts; it appears if the work takes long.
+    fn counting(what: &'static str, count: usize) -> Self {
         let progress = Self::new();
-        let style = ProgressStyle::with_template("{msg} sessions {bar:30} {pos}/{len} {eta}");
+        let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} {eta}");
         progress.bar.set_style(style.expect("the template is well-formed"));
-        progress.bar.set_message(if dry_run { "checking" } else { "changing" });
+        progress.bar.set_message(what);
         progress.bar.set_length(count as u64);
         progress
     }
 
-    /// Counts one more session.
+    /// Counts one more.
     pub(crate) fn advance(&self) {
         self.show_if_slow();
         self.bar.inc(1);

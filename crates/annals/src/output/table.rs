@@ -106,6 +106,14 @@ impl Table {
         Ok(())
     }
 
+    /// Returns the titles of the columns that the terminal has no room for.
+    pub(crate) fn left_out(&self) -> Vec<&str> {
+        let fitting = self.fitting(columns());
+        let is_left_out = |column: &usize| !fitting.iter().any(|(fitting, _)| fitting == column);
+        let titles = (0..self.columns.len()).filter(is_left_out).map(|column| self.rows[0][column].as_str());
+        titles.filter(|title| !title.is_empty()).collect()
+    }
+
     fn lines(&self, width: Option<usize>) -> impl Iterator<Item = String> {
         let fitting = self.fitting(width);
         let mut grid = Grid::new();

@@ -34,11 +34,12 @@ fn problems_are_named_with_line_and_cost() {
       line 8: error: beginning of the object is lost; the entry is lost
       line 9: error: not valid JSON; the entry is lost
       line 10: warning: last line is cut off; the entry being written when its writer stopped is lost
+      help: annals repair bad.jsonl --apply
     8 problems in 1 of 1 transcript
     ");
     let checked = annals(&home, &["check", "bad.jsonl", "--json"]);
     assert_eq!((checked.code, checked.stderr.as_str()), (Some(1), ""));
-    assert_snapshot!(checked.stdout.lines().nth(1).unwrap(), @r#"{"session":null,"path":"bad.jsonl","line":5,"lines":1,"problem":"blank line","severity":"info","effect":"costs nothing","repairable":true}"#);
+    assert_snapshot!(checked.stdout.lines().nth(1).unwrap(), @r#"{"session":null,"path":"bad.jsonl","line":5,"lines":1,"problem":"blank line","severity":"info","effect":"costs nothing","repairable":true,"help":null}"#);
     assert_eq!(checked.stdout.lines().count(), 8);
 }
 
@@ -71,11 +72,16 @@ fn lost_links_are_named_and_a_cleared_context_is_none() {
     }
     assert_snapshot!(case("lost-link"), @"
     s.jsonl
-      lines 9 and 13: warning: message whose link to what came before is lost; Claude Code may not see what came before the message
+      line 1: error: 8 messages up to line 8 that Claude Code would lose; a resumed session does not know of them
+      line 9: warning: message that names no parent; Claude Code loses what came before it
+      line 13: info: message whose parent is not in the file; costs nothing more: Claude Code restores what is left of what came before
+      help: annals repair s.jsonl --apply
     ");
     assert_snapshot!(case("parentless-prompts"), @"
     s.jsonl
-      lines 5 and 9: warning: prompt without a parent, as all prompts of this file; Claude Code may not see what came before the message
+      line 1: error: 8 messages up to line 8 that Claude Code would lose; a resumed session does not know of them
+      lines 5 and 9: warning: message that names no parent; Claude Code loses what came before it
+      help: annals repair s.jsonl --apply
     ");
     assert_snapshot!(case("copy-of-first-prompt"), @"
     s.jsonl

@@ -10,6 +10,7 @@ mod completions;
 mod conversation;
 mod conversations;
 mod entries;
+mod export;
 mod files;
 mod independent_count;
 mod insight;

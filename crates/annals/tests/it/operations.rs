@@ -511,6 +511,64 @@ fn a_session_is_repaired_and_the_repair_undone() {
 }
 
 #[test]
+fn a_session_that_would_lose_messages_is_mentioned_where_it_is_shown() {
+    let home = home();
+    let text = fs::read_to_string(path(&home)).unwrap();
+    let shown = run(&home, &["show", SESSION]);
+    assert!(!shown.stderr.contains("would lose"), "{}", shown.stderr);
+    fs::write(path(&home), text.replacen("\"parentUuid\":\"u1\"", "\"parentUuid\":null", 1)).unwrap();
+    rest(&path(&home));
+    for command in [&["show", SESSION][..], &["resume", SESSION, "--print", "--force"]] {
+        let ran = run(&home, command);
+        assert!(ran.stderr.contains("Claude Code would lose"), "{command:?}: {} {}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(&format!("`annals repair {SESSION}`")), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_session_is_repaired_in_place_and_the_old_file_comes_back() {
+    let home = home();
+    let text = fs::read_to_string(path(&home)).unwrap();
+    // A line that a later one with the same uuid replaced.
+    let first = text.lines().next().unwrap();
+    let large = format!(
+        "{}\n{text}",
+        first.replacen("\"content\":\"", &format!("\"content\":\"{}", "x".repeat(5000)), 1)
+    );
+    fs::write(path(&home), &large).unwrap();
+    rest(&path(&home));
+    let planned = done(&home, &["repair", SESSION, "--in-place"]);
+    assert!(planned.contains("the file is written anew"), "{planned}");
+    assert!(planned.contains("--in-place --apply"), "{planned}");
+    done(&home, &["repair", SESSION, "--in-place", "--apply"]);
+    assert_eq!(fs::read_to_string(path(&home)).unwrap(), text);
+    rest(&path(&home));
+    done(&home, &["repair", SESSION, "--undo"]);
+    assert_eq!(fs::read_to_string(path(&home)).unwrap(), large);
+}
+
+#[test]
+fn a_purge_removes_the_copies_that_repairs_have_kept() {
+    let home = home();
+    let text = fs::read_to_string(path(&home)).unwrap();
+    let first = text.lines().next().unwrap();
+    fs::write(path(&home), format!("{}\n{text}", first.replacen("\"content\":\"", "\"content\":\"x", 1)))
+        .unwrap();
+    rest(&path(&home));
+    done(&home, &["repair", SESSION, "--in-place", "--apply"]);
+    let kept = || {
+        let folder = home.path().join("annals/repairs");
+        fs::read_dir(folder).unwrap().filter(|entry| !entry.as_ref().unwrap().path().is_dir()).count()
+    };
+    assert!(kept() > 0, "a receipt and a backup");
+    rest(&path(&home));
+    done(&home, &["delete", SESSION]);
+    assert!(kept() > 0, "the session can still come back");
+    done(&home, &["delete", "--purge", SESSION, "--yes"]);
+    assert_eq!(kept(), 0);
+}
+
+#[test]
 fn one_entry_is_taken_out_and_the_others_keep_their_bytes() {
     let home = home();
     let before = fs::read_to_string(path(&home)).unwrap();

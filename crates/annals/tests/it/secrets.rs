@@ -35,6 +35,8 @@ const COMMANDS: &[&[&str]] = &[
     &["turns", EVERYWHERE],
     &["tools"],
     &["agents", EVERYWHERE],
+    &["export", EVERYWHERE, "-o", "-"],
+    &["export", CUT, "-o", "-"],
 ];
 
 /// Commands that print names and counts; what a transcript names could still be a secret.
@@ -100,6 +102,9 @@ fn no_command_prints_a_secret_unless_it_is_asked_to() {
             }
         }
     }
+    // JSON does not take this option.
+    let ran = run(&home, &["export", EVERYWHERE, "--subagents", "-o", "-"], &[]);
+    assert_eq!((ran.code, world.found_in(&ran.stdout).is_empty()), (Some(0), true), "{}", ran.stderr);
     for args in WITHOUT_TEXT {
         for json in [&[][..], &["--json"]] {
             let ran = run(&home, args, json);

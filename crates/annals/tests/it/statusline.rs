@@ -26,10 +26,10 @@ fn settings(home: &Home) -> Value {
 #[test]
 fn one_line_says_how_things_stand() {
     let home = small_home();
-    let ran = feed(&home, &["statusline", "--color", "never"], INPUT.as_bytes());
-    let line = "Opus 4.8 · ▰▰▰▰▰▰▰▱▱▱ 72 % of 200k · $0.43 at API prices · 5 h 12 %\n";
+    let ran = feed(&home, &["statusline", "--no-update", "--color", "never"], INPUT.as_bytes());
+    let line = "Opus 4.8 · ▰▰▰▰▰▰▰▱▱▱ 72 % of 200k · $0.43 API equivalent · 5 h 12 %\n";
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), line, ""));
-    let styled = feed(&home, &["statusline", "--color", "always"], INPUT.as_bytes());
+    let styled = feed(&home, &["statusline", "--no-update", "--color", "always"], INPUT.as_bytes());
     assert!(styled.stdout.contains("\u{1b}[33m▰"), "{:?}", styled.stdout);
 }
 
@@ -37,7 +37,7 @@ fn one_line_says_how_things_stand() {
 fn percentages_of_the_plan_are_recorded_once() {
     let home = small_home();
     for _ in 0..3 {
-        assert_eq!(feed(&home, &["statusline"], INPUT.as_bytes()).code, Some(0));
+        assert_eq!(feed(&home, &["statusline", "--no-update"], INPUT.as_bytes()).code, Some(0));
     }
     let [record] = &records(&home)[..] else { panic!("one record: {:?}", records(&home)) };
     assert_eq!((&record["fiveHour"]["usedPercentage"], &record["costUsd"]), (&12.5.into(), &0.4251.into()));
@@ -51,7 +51,7 @@ fn whatever_it_is_given_it_prints_one_line_and_succeeds() {
         ["", "null", "[]", "{", "\u{0}", r#"{"model":{"display_name":"a\u001b[31m\nb"}}"#, &deep, &long];
     for input in inputs {
         let home = small_home();
-        let ran = feed(&home, &["statusline"], input.as_bytes());
+        let ran = feed(&home, &["statusline", "--no-update"], input.as_bytes());
         let start: String = input.chars().take(50).collect();
         assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 1), "{start}");
         assert!(
@@ -66,10 +66,10 @@ fn whatever_it_is_given_it_prints_one_line_and_succeeds() {
 fn a_broken_rule_for_secrets_or_a_folder_that_cannot_be_written_leaves_the_line() {
     let home = small_home();
     home.write(".local/share/annals/secrets.toml", "no rule");
-    assert_eq!(feed(&home, &["statusline"], INPUT.as_bytes()).code, Some(0));
+    assert_eq!(feed(&home, &["statusline", "--no-update"], INPUT.as_bytes()).code, Some(0));
     let home = small_home();
     home.write(".local/share/annals", "a file where the folder should be");
-    let ran = feed(&home, &["statusline"], INPUT.as_bytes());
+    let ran = feed(&home, &["statusline", "--no-update"], INPUT.as_bytes());
     assert_eq!(ran.code, Some(0));
     assert!(ran.stdout.starts_with("Opus 4.8"), "{}", ran.stdout);
 }
@@ -119,4 +119,70 @@ fn a_second_change_keeps_the_backup_of_the_first() {
     let backup = |name: &str| fs::read_to_string(home.path().join(".claude").join(name)).unwrap();
     assert_eq!(backup("settings.json.annals-backup"), mine);
     assert!(backup("settings.json.annals-backup-2").contains("statusline"));
+}
+
+const TRANSCRIPT: &str = ".claude/projects/-home-mia-tea/5e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl";
+
+/// Returns a line of a reply at a time: a million tokens of output, which cost 25 dollars.
+fn reply(id: &str, time: jiff::Timestamp) -> String {
+    format!(
+        r#"{{"type":"assistant","uuid":"{id}","requestId":"r{id}","sessionId":"5e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55","timestamp":"{time}","message":{{"id":"m{id}","role":"assistant","model":"claude-opus-4-8","stop_reason":"end_turn","content":[],"usage":{{"output_tokens":1000000}}}}}}"#
+    ) + "\n"
+}
+
+#[test]
+fn costs_of_the_day_and_the_window_are_those_of_the_last_count_and_of_new_lines() {
+    let home = small_home();
+    let now = jiff::Timestamp::now();
+    home.write(TRANSCRIPT, reply("a", now - jiff::SignedDuration::from_secs(1)));
+    let input = format!(
+        r#"{{"model":{{"display_name":"Opus"}},"transcript_path":{}}}"#,
+        serde_json::to_string(&home.path().join(TRANSCRIPT)).unwrap()
+    );
+    let line = || feed(&home, &["statusline", "--no-update"], input.as_bytes()).stdout;
+    assert_eq!(line(), "Opus\n", "nothing was counted yet");
+    assert_eq!(annals(&home, &["statusline", "update"]).code, Some(0));
+    assert_eq!(line(), "Opus · today $25.00 · 5 h ~$25.00\n");
+    // A second line of the same response, and a new response.
+    let lines = [reply("a", now), reply("b", now + jiff::SignedDuration::from_secs(1))].concat();
+    home.write(TRANSCRIPT, [fs::read_to_string(home.path().join(TRANSCRIPT)).unwrap(), lines].concat());
+    assert_eq!(line(), "Opus · today $50.00 · 5 h ~$50.00\n");
+    // More than a megabyte of lines: not all of them are read.
+    let noise = format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{}\"}}}}\n", "x".repeat(1 << 20));
+    home.write(TRANSCRIPT, [fs::read_to_string(home.path().join(TRANSCRIPT)).unwrap(), noise].concat());
+    assert_eq!(line(), "Opus · today ≥ $25.00 · 5 h ~≥ $25.00\n");
+    let counted = fs::read(home.path().join(".local/share/annals/usage-recent.json")).unwrap();
+    assert_eq!(annals(&home, &["statusline", "update"]).code, Some(0));
+    let again = fs::read(home.path().join(".local/share/annals/usage-recent.json")).unwrap();
+    assert_eq!(counted, again, "there is at most one update a minute");
+    home.write(".local/share/annals/usage-recent.json", "{damaged");
+    assert_eq!(line(), "Opus\n");
+}
+
+#[test]
+fn a_count_is_started_once_a_minute_and_goes_on_without_the_status_line() {
+    let home = small_home();
+    home.write(TRANSCRIPT, reply("a", jiff::Timestamp::now()));
+    let counted = home.path().join(".local/share/annals/usage-recent.json");
+    assert_eq!(feed(&home, &["statusline"], INPUT.as_bytes()).code, Some(0));
+    let asked = home.path().join(".local/share/annals/usage-recent.asked");
+    let first = fs::metadata(&asked).unwrap().modified().unwrap();
+    for _ in 0..600 {
+        if counted.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert!(counted.exists(), "the count did not end within half a minute");
+    assert_eq!(feed(&home, &["statusline"], INPUT.as_bytes()).code, Some(0));
+    assert_eq!(fs::metadata(&asked).unwrap().modified().unwrap(), first);
+}
+
+#[test]
+fn no_database_is_opened() {
+    let home = small_home();
+    feed(&home, &["statusline", "--no-update"], INPUT.as_bytes());
+    let names = fs::read_dir(home.path().join(".local/share/annals")).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(names, ["status-line.jsonl"]);
 }

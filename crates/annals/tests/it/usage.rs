@@ -204,3 +204,111 @@ fn values_are_separated_by_commas_and_prices_are_the_users() {
         wrong.stderr
     );
 }
+
+#[test]
+fn keys_that_the_table_prints_are_keys_and_times_are_local() {
+    let home = world();
+    let printed = annals(&home, &["usage", "--by", "block", "--timezone", "Asia/Tokyo"]).stdout;
+    let first = printed.lines().nth(1).unwrap();
+    let key = &first[..=first.find('~').unwrap()];
+    for key in [key, key.trim_end_matches('~').trim_end(), &key[..16]] {
+        let args = ["usage", "--by", "block", "--timezone", "Asia/Tokyo", "--why", key];
+        let why = annals(&home, &args);
+        assert_eq!(why.code, Some(0), "{key}: {}", why.stderr);
+        assert!(why.stdout.starts_with("time (Asia/Tokyo)"), "{}", why.stdout);
+        let time = why.stdout.lines().nth(1).unwrap();
+        assert!(time.starts_with(&key[..16]), "the window begins with its first response: {key} {time}");
+    }
+}
+
+#[test]
+fn costs_are_equivalents_where_a_plan_was_recorded_and_its_windows_are_facts() {
+    let home = world();
+    let by_model = |home: &Home| annals(home, &["usage", "--by", "model", "--timezone", "UTC"]).stdout;
+    assert!(by_model(&home).lines().next().unwrap().contains("cost"));
+    let end: jiff::Timestamp = "2026-06-01T16:00:00Z".parse().unwrap();
+    let record = format!(
+        "{{\"time\":\"2026-06-01T12:00:00.000Z\",\"session\":null,\"costUsd\":null,\"fiveHour\":{{\"usedPercentage\":12.5,\"resetsAt\":{}}},\"sevenDay\":null}}\n",
+        end.as_second()
+    );
+    home.write(".local/share/annals/status-line.jsonl", &record);
+    let shown = by_model(&home);
+    assert!(shown.lines().next().unwrap().contains("API equivalent"), "{shown}");
+    assert!(shown.contains("API equivalent: what the API would charge"), "{shown}");
+    assert_eq!(rows(&home, &["--by", "model"])[0]["apiEquivalent"], json!(true));
+    let windows = rows(&home, &["--by", "block"]);
+    let known: Vec<_> = windows.iter().filter(|row| row["window"]["estimated"] == json!(false)).collect();
+    assert!(known.iter().all(|row| row["window"]["endsAt"] == json!("2026-06-01T16:00:00Z")), "{windows:?}");
+}
+
+#[test]
+fn the_context_of_a_session_is_shown() {
+    let home = crate::small_home();
+    let line = |number: usize, rest: &str| {
+        let parent = if number == 0 { "null".to_owned() } else { format!("\"c{}\"", number - 1) };
+        format!(
+            "{{\"uuid\":\"c{number}\",\"parentUuid\":{parent},\"timestamp\":\"2026-06-01T10:0{number}:00.000Z\",{rest}}}\n"
+        )
+    };
+    let reply = |tokens: u64, block: &str| {
+        format!(
+            "\"type\":\"assistant\",\"message\":{{\"id\":\"m{tokens}\",\"role\":\"assistant\",\"model\":\"claude-opus-5-5\",\"usage\":{{\"input_tokens\":{tokens},\"output_tokens\":5}},\"content\":[{block}]}}"
+        )
+    };
+    let lines = [
+        line(0, "\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"Why 天气?\"}"),
+        line(1, &reply(5_000, "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Read\",\"input\":{}}")),
+        line(
+            2,
+            &format!(
+                "\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":\"{}\"}}]}}",
+                "x".repeat(7_994)
+            ),
+        ),
+        line(3, &reply(7_000, "{\"type\":\"text\",\"text\":\"Because\"}")),
+    ];
+    let id = "6e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    home.write(format!(".claude/projects/-p/{id}.jsonl"), lines.concat());
+    let shown = annals(&home, &["usage", id, "--context"]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));
+    assert_snapshot!(shown.stdout, @"
+    7,000 of about 200,000 tokens (3 %) at the last reply, 7,000 at most: claude-opus-5-5
+    figures with ~ are estimates: 0.25 tokens for each byte of text, measured over 1 step from reply to reply; compared with their recorded growth they are 0 % off
+
+    in the context                                    tokens  share
+    results of Read                                   ~1,999   28 %
+    prompts                                               ~3    0 %
+    tool calls                                            ~2    0 %
+    rest: system prompt, tools, what is not recorded  ~4,996   71 %
+
+    turn  started           replies  tokens  full            added
+       1  2026-06-01 10:00        2   7,000  ▰▱▱▱▱▱▱▱▱▱ 3 %  results of Read ~1,999, prompts ~3, replies ~2
+    ");
+    let json = annals(&home, &["usage", id, "--context", "--json"]).stdout;
+    let context: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&context["tokens"], &context["windowTokens"]), (&json!(7_000), &json!(200_000)));
+    assert_eq!(context["parts"][0], json!({"kind": "tool_result", "name": "Read", "estimatedTokens": 1_999}));
+    assert_eq!(annals(&home, &["usage", "--context"]).code, Some(2), "it needs a session");
+    let none = annals(&home, &["usage", "3e11", "--context"]);
+    assert_eq!(none.code, Some(1), "{}", none.stderr);
+}
+
+#[test]
+fn forks_and_indexes_change_no_total() {
+    let home = world();
+    let total = || {
+        let found = rows(&home, &["--by", "month"]);
+        ["replies", "totalTokens", "costUsd"].map(|key| found[0][key].clone())
+    };
+    let before = total();
+    assert_eq!(annals(&home, &["fork", SESSION]).code, Some(0));
+    assert_eq!(total(), before, "a fork repeats responses");
+    let copy = fs::read(home.path().join(format!(".claude/projects/-p/{OTHER}.jsonl"))).unwrap();
+    home.write(".claude/projects/-q/7e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl", copy);
+    assert_eq!(total(), before, "a copy repeats them, too");
+    #[cfg(feature = "search")]
+    for action in ["update", "clear"] {
+        annals(&home, &["index", action]);
+        assert_eq!(total(), before, "the index {action}");
+    }
+}

@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use annals_proto as wire;
-use annals_usage::{By, Cells, Cost, Money, Report, ReportOptions, ReportRow};
+use annals_usage::{By, Cells, Money, Report, ReportOptions, ReportRow};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
 use crate::output::{self, Table};
@@ -42,7 +44,7 @@ pub(super) fn report(
         "???>cache written",
         "??>cache read",
         "?>tokens",
-        ">cost",
+        if options.has_plan { ">API equivalent" } else { ">cost" },
         "?",
     ];
     let mut table = Table::new(&[&[&*title], project, &columns].concat());
@@ -59,10 +61,32 @@ pub(super) fn report(
     }
     add_cells(&mut table, "total", has_project.then_some(""), &report.total.cells, "");
     table.print(out)?;
+    print_left_out(out, &table)?;
     if report.rows.len() > limit {
         output::note(&format!("{limit} of {} rows; the total has all of them", report.rows.len()));
     }
-    notes(out, report)
+    notes(out, report, options)
+}
+
+/// Says which columns the terminal has no room for.
+fn print_left_out(out: &mut impl Write, table: &Table) -> Result<(), Failure> {
+    match &table.left_out()[..] {
+        [] => Ok(()),
+        titles => output::paragraph(
+            out,
+            &format!(
+                "no room for {}: a wider terminal shows them, `--json` has everything",
+                titles.join(", ")
+            ),
+        ),
+    }
+}
+
+/// Returns whether a key is that of a row as the table prints it, with or without the mark of estimates, or only its start.
+pub(super) fn is_named(row: &ReportRow, options: &ReportOptions, key: &str) -> bool {
+    let printed = name(row, options);
+    let marked = printed.trim_end_matches('~').trim_end();
+    printed == key || marked == key || marked.split_once('–').is_some_and(|(start, _)| start == key)
 }
 
 /// Returns what the bar of a row shows: its cost, or without one its tokens.
@@ -91,7 +115,7 @@ fn name(row: &ReportRow, options: &ReportOptions) -> String {
 }
 
 /// Returns the name of a model, which is not cut unless it is absurdly long: its end tells models apart.
-fn model_name(name: &str) -> String {
+pub(crate) fn model_name(name: &str) -> String {
     output::cut(&or_none(name), LONGEST_MODEL)
 }
 
@@ -100,7 +124,7 @@ fn or_none(name: &str) -> String {
 }
 
 fn add_cells(table: &mut Table, name: &str, project: Option<&str>, cells: &Cells, bar: &str) {
-    let at_least = if cells.unfinished > 0 { "≥ " } else { "" };
+    let at_least = at_least(cells);
     let tokens = &cells.tokens;
     let columns = [
         output::number(cells.replies),
@@ -109,24 +133,29 @@ fn add_cells(table: &mut Table, name: &str, project: Option<&str>, cells: &Cells
         output::number(tokens.writes()),
         output::number(tokens.read),
         output::number(tokens.total()),
-        cost(&cells.cost, at_least),
+        cost(cells),
         bar.to_owned(),
     ];
     let names = [Some(name), project].into_iter().flatten().map(str::to_owned);
     table.row(&names.chain(columns).collect::<Vec<_>>());
 }
 
+/// Returns the mark of figures whose output is at least what is recorded.
+fn at_least(cells: &Cells) -> &'static str {
+    if cells.unfinished > 0 { "≥ " } else { "" }
+}
+
 /// Returns a cost in dollars; what is not priced is never 0.
-fn cost(cost: &Cost, at_least: &str) -> String {
-    match (cost.amount(), cost.is_partial()) {
+pub(crate) fn cost(cells: &Cells) -> String {
+    match (cells.cost.amount(), cells.cost.is_partial()) {
         (None, _) => "unknown".to_owned(),
-        (Some(amount), false) => format!("{at_least}{}", dollars(amount)),
-        (Some(amount), true) => format!("{at_least}{} + ?", dollars(amount)),
+        (Some(amount), false) => format!("{}{}", at_least(cells), dollars(amount)),
+        (Some(amount), true) => format!("{}{} + ?", at_least(cells), dollars(amount)),
     }
 }
 
 /// Returns an amount with cents, or with four digits if it is small.
-fn dollars(amount: Money) -> String {
+pub(crate) fn dollars(amount: Money) -> String {
     let sign = if amount < Money::default() { "-" } else { "" };
     let cents = (amount.picos().unsigned_abs() + 5_000_000_000) / 10_000_000_000;
     if cents < 10 && amount != Money::default() {
@@ -148,10 +177,16 @@ fn bar(weight: u64, most: u64) -> String {
 }
 
 /// Prints what a reader must know to judge the figures.
-fn notes(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
+fn notes(out: &mut impl Write, report: &Report, options: &ReportOptions) -> Result<(), Failure> {
     let total = &report.total;
     let cells = &total.cells;
     let mut notes = Vec::new();
+    if options.has_plan {
+        notes.push(
+            "API equivalent: what the API would charge for the same tokens; a plan has its own price"
+                .to_owned(),
+        );
+    }
     if cells.unfinished > 0 {
         let share = cells.unfinished_share() * 100.0;
         notes.push(format!(
@@ -231,7 +266,7 @@ const CSV: &str = "key,inputTokens,outputTokens,cacheCreationTokens,cacheCreatio
 pub(super) fn csv(out: &mut impl Write, rows: &[ReportRow]) -> Result<(), Failure> {
     writeln!(out, "{CSV}")?;
     for row in rows {
-        let wire = annals_api::to_wire::usage_row(row, 0);
+        let wire = annals_api::to_wire::usage_row(row, &ReportOptions::default());
         let sums = &wire.sums;
         let fields = [
             csv_field(&wire.key),
@@ -261,9 +296,14 @@ fn csv_field(text: &str) -> String {
 }
 
 /// Prints the responses behind a number.
-pub(super) fn replies(out: &mut impl Write, replies: &[wire::UsageReply]) -> Result<(), Failure> {
+pub(super) fn replies(
+    out: &mut impl Write,
+    replies: &[wire::UsageReply],
+    zone: &TimeZone,
+) -> Result<(), Failure> {
+    let title = format!("time ({})", zone.iana_name().unwrap_or("local time"));
     let mut table = Table::new(&[
-        "time (UTC)",
+        &*title,
         "?session",
         "??~model",
         ">output",
@@ -274,9 +314,10 @@ pub(super) fn replies(out: &mut impl Write, replies: &[wire::UsageReply]) -> Res
         ">line",
     ]);
     for reply in replies {
-        let time = reply.timestamp.as_deref().unwrap_or("-");
+        let time = reply.timestamp.as_deref().and_then(|time| time.parse::<Timestamp>().ok());
+        let time = time.map(|time| time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string());
         table.row(&[
-            time.get(..19).unwrap_or(time).replace('T', " "),
+            time.unwrap_or_else(|| "-".to_owned()),
             reply.session.chars().take(8).collect(),
             or_none(&reply.model),
             output::number(reply.sums.output_tokens),
@@ -287,7 +328,8 @@ pub(super) fn replies(out: &mut impl Write, replies: &[wire::UsageReply]) -> Res
             output::number(reply.line),
         ]);
     }
-    table.print(out)
+    table.print(out)?;
+    print_left_out(out, &table)
 }
 
 fn path(path: &wire::Text) -> String {

@@ -1,0 +1,98 @@
+//! `annals export`.
+
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::show::turn_range;
+
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
+pub(crate) struct Export {
+    /// Sessions: ids or at least 4 characters of them, titles, `latest`, or paths of transcripts
+    #[arg(value_name = "SESSION", required_unless_present = "project")]
+    pub(crate) sessions: Vec<OsString>,
+    /// All sessions of the project in this folder, instead of some; they become a folder of files with an index
+    #[arg(long, value_name = "PATH", conflicts_with = "sessions")]
+    pub(crate) project: Option<PathBuf>,
+    /// What to write; by default what the ending of the output file says, or else HTML
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// The file to write, or the folder for several sessions; `-` is standard output
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+    /// Which entries to write
+    #[arg(long, value_enum, default_value_t = ExportView::Full)]
+    pub(crate) view: ExportView,
+    /// Only these turns: `3`, `3..`, `..5` or `3..5`
+    #[arg(long, value_name = "N..M", value_parser = turn_range)]
+    pub(crate) turn: Option<RangeInclusive<usize>>,
+    /// Write the conversations of subagents below the calls that started them
+    #[arg(long)]
+    pub(crate) subagents: bool,
+    /// Write what Claude Code added for the model, too: reminders, attachments, injected text
+    #[arg(long)]
+    pub(crate) context: bool,
+    /// Omit reasoning
+    #[arg(long)]
+    pub(crate) no_thinking: bool,
+    /// Omit the results of tools
+    #[arg(long)]
+    pub(crate) no_results: bool,
+    /// Omit the changes that edits made
+    #[arg(long)]
+    pub(crate) no_diffs: bool,
+    /// Omit images; HTML contains them otherwise, and the other formats name them
+    #[arg(long)]
+    pub(crate) no_images: bool,
+    /// Replace files that exist
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// The formats of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One page for a browser, without scripts and without anything to load
+    Html,
+    /// Markdown, as forges display it
+    Md,
+    /// A line about the session, then one line for each item of `history/read`
+    Json,
+    /// Plain text
+    Text,
+}
+
+impl Format {
+    /// Returns the ending of its files.
+    pub(crate) fn ending(self) -> &'static str {
+        match self {
+            Format::Html => "html",
+            Format::Md => "md",
+            Format::Json => "jsonl",
+            Format::Text => "txt",
+        }
+    }
+
+    /// Returns the format that the ending of a file says.
+    pub(crate) fn of_ending(ending: &str) -> Option<Self> {
+        match ending.to_ascii_lowercase().as_str() {
+            "html" | "htm" => Some(Format::Html),
+            "md" | "markdown" => Some(Format::Md),
+            "json" | "jsonl" | "ndjson" => Some(Format::Json),
+            "txt" | "text" => Some(Format::Text),
+            _ => None,
+        }
+    }
+}
+
+/// Which entries an export has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportView {
+    /// Everything ever recorded
+    Full,
+    /// The entries that Claude Code would send to the model if it resumed the session
+    Model,
+}

@@ -1,0 +1,199 @@
+//! A session as one page of HTML: no script, nothing to load, readable in light and dark.
+
+use annals_proto::{ToolState, ViewRow, ViewRowKind};
+use annals_render::html::{escape, nodes_with};
+use annals_render::visible;
+
+use super::{About, Document, call_facts, mark_words};
+
+const STYLE: &str = include_str!("page.css");
+/// Nothing is loaded and nothing runs, whatever the page contains.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+
+/// Writes a page.
+#[derive(Default)]
+pub(super) struct Page {
+    /// The entry of the last row, whose first row has its uuid as an anchor.
+    last: Option<String>,
+}
+
+/// Returns the page that lists several others.
+pub(super) fn index(pages: &[(String, About)]) -> String {
+    let mut out = String::new();
+    head("Sessions", &mut out);
+    out.push_str("<main><h1>Sessions</h1>\n<ul class=\"index\">\n");
+    for (name, about) in pages {
+        out.push_str("<li><a href=\"");
+        escape(name, &mut out);
+        out.push_str("\">");
+        text(&about.title, &mut out);
+        out.push_str("</a>");
+        for (key, value) in about.facts.iter().filter(|(key, _)| matches!(*key, "project" | "time" | "turns"))
+        {
+            out.push_str(" <span>");
+            text(if *key == "turns" { "turns " } else { "" }, &mut out);
+            text(value, &mut out);
+            out.push_str("</span>");
+        }
+        out.push_str("</li>\n");
+    }
+    out.push_str("</ul></main></body></html>\n");
+    out
+}
+
+/// Writes text with everything visible that hides or reorders.
+fn text(found: &str, out: &mut String) {
+    escape(&visible(found), out);
+}
+
+fn head(title: &str, out: &mut String) {
+    out.push_str("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"");
+    out.push_str(POLICY);
+    out.push_str("\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+    text(title, out);
+    out.extend(["</title>\n<style>", STYLE, "</style></head>\n<body>\n"]);
+}
+
+impl Page {
+    /// Opens an element, with the uuid of the entry as an anchor if the row is its first one.
+    fn open(&mut self, element: &str, class: &str, row: &ViewRow, out: &mut String) {
+        out.extend(["<", element, " class=\"", class, if row.live { "" } else { " left" }, "\""]);
+        if row.uuid.is_some() && row.uuid != self.last {
+            out.push_str(" id=\"");
+            text(row.uuid.as_deref().unwrap_or_default(), out);
+            out.push('"');
+            self.last.clone_from(&row.uuid);
+        }
+        out.push('>');
+    }
+
+    fn folded(
+        &mut self,
+        class: &str,
+        name: &str,
+        row: &ViewRow,
+        image: &dyn Fn(usize) -> Option<(&'static str, String)>,
+        out: &mut String,
+    ) {
+        self.open("details", class, row, out);
+        out.push_str("<summary><b>");
+        text(name, out);
+        out.push_str("</b> <span class=\"what\">");
+        text(&row.summary, out);
+        out.push_str("</span></summary><div class=\"body\">\n");
+        nodes_with(row.nodes.as_deref().unwrap_or_default(), out, image);
+        out.push_str("</div></details>\n");
+    }
+
+    fn call(
+        &mut self,
+        row: &ViewRow,
+        image: &dyn Fn(usize) -> Option<(&'static str, String)>,
+        out: &mut String,
+    ) {
+        let Some(tool) = &row.tool else { return };
+        let class = match tool.state {
+            ToolState::Ok => "call",
+            ToolState::Pending => "call pending",
+            _ => "call failed",
+        };
+        self.open("details", class, row, out);
+        out.push_str("<summary><b>");
+        text(&tool.name, out);
+        out.push_str("</b> <span class=\"what\">");
+        text(&tool.title, out);
+        out.push_str("</span> <span class=\"facts\">");
+        text(&call_facts(row).join(" · "), out);
+        out.push_str("</span></summary><div class=\"body\">\n");
+        nodes_with(row.input.as_deref().unwrap_or_default(), out, &|_| None);
+        let output = row.output.as_deref().unwrap_or_default();
+        if !output.is_empty() {
+            out.push_str("<div class=\"out\">");
+            nodes_with(output, out, image);
+            out.push_str("</div>");
+        }
+        out.push_str("</div></details>\n");
+    }
+}
+
+impl Document for Page {
+    fn begin(&self, about: &About, out: &mut String) {
+        head(&about.title, out);
+        if about.turns.len() > 1 {
+            out.push_str("<nav><ol>\n");
+            for (number, uuid, prompt) in &about.turns {
+                out.push_str(&["<li value=\"", &number.to_string(), "\"><a href=\"#"].concat());
+                text(uuid.as_deref().unwrap_or_default(), out);
+                out.push_str("\">");
+                text(if prompt.trim().is_empty() { "…" } else { prompt }, out);
+                out.push_str("</a></li>\n");
+            }
+            out.push_str("</ol></nav>\n");
+        }
+        out.push_str("<main><header><h1>");
+        text(&about.title, out);
+        out.push_str("</h1>\n<dl>");
+        for (name, value) in &about.facts {
+            out.extend(["<dt>", name, "</dt><dd>"]);
+            text(value, out);
+            out.push_str("</dd>\n");
+        }
+        out.push_str("</dl></header>\n");
+    }
+
+    fn row(
+        &mut self,
+        row: &ViewRow,
+        image: &dyn Fn(usize) -> Option<(&'static str, String)>,
+        out: &mut String,
+    ) {
+        let cause = row.cause.as_deref().unwrap_or("notice").replace('_', " ");
+        match row.kind {
+            ViewRowKind::Prompt => {
+                self.open("section", "user", row, out);
+                out.push_str("<a class=\"who\" href=\"#");
+                text(row.uuid.as_deref().unwrap_or_default(), out);
+                out.push_str("\">");
+                text(&row.turn.map_or_else(|| "You".to_owned(), |turn| format!("You · {turn}")), out);
+                if let Some(time) = row.timestamp.as_deref().and_then(|time| time.get(..16)) {
+                    text(&format!(" · {}", time.replace('T', " ")), out);
+                }
+                out.push_str("</a>\n");
+                nodes_with(row.nodes.as_deref().unwrap_or_default(), out, image);
+                out.push_str("</section>\n");
+            }
+            ViewRowKind::Reply => {
+                self.open("section", "reply", row, out);
+                nodes_with(row.nodes.as_deref().unwrap_or_default(), out, image);
+                out.push_str("</section>\n");
+            }
+            ViewRowKind::Call => self.call(row, image, out),
+            ViewRowKind::Thinking => self.folded("thinking", "Thinking", row, image, out),
+            ViewRowKind::Notice => self.folded("notice", &cause, row, image, out),
+            ViewRowKind::Context => self.folded("context", "context", row, image, out),
+            ViewRowKind::Damage => self.folded("damage", "damaged line", row, image, out),
+            _ => {
+                let class = if row.kind == ViewRowKind::Compaction { "mark compaction" } else { "mark" };
+                self.open("div", class, row, out);
+                out.push_str("<span>");
+                text(&mark_words(row), out);
+                out.push_str("</span></div>\n");
+            }
+        }
+    }
+
+    fn begin_agent(&self, title: &str, out: &mut String) {
+        out.push_str("<details class=\"agent\"><summary><b>Agent</b> <span class=\"what\">");
+        text(title, out);
+        out.push_str("</span></summary><div class=\"body\">\n");
+    }
+
+    fn end_agent(&self, out: &mut String) {
+        out.push_str("</div></details>\n");
+    }
+
+    fn end(&self, out: &mut String) {
+        out.push_str("</main></body></html>\n");
+    }
+}

@@ -1,0 +1,268 @@
+//! `annals export`.
+
+use std::fs;
+
+use serde_json::json;
+use testkit::command::Home;
+use testkit::transcript::Transcript;
+
+use crate::{SESSION, annals};
+
+/// A home with one session: a prompt with markup, reasoning, a command that failed, an edit, a reply in Markdown, a second turn.
+fn home() -> Home {
+    let home = Home::new();
+    let edit =
+        json!({"file_path": "/home/mia/tea/a.rs", "old_string": "let x = 1;", "new_string": "let x = 2;"});
+    let lines = Transcript::session(SESSION)
+        .user("u1", "Boil <script>alert(1)</script>\n  it")
+        .assistant("a1", |reply| reply.id("m1").thinking("Hot **enough**?"))
+        .assistant("a2", |reply| reply.id("m1").tool("t1", "Bash", json!({"command": "kettle --on"})))
+        .failure("r1", "t1", "Exit code 3\n\u{1b}[31mno water\u{1b}[0m")
+        .assistant("a3", |reply| reply.id("m2").tool("t2", "Edit", edit))
+        .result("r2", "t2", "done")
+        .assistant("a4", |reply| reply.id("m3").text("Done:\n\n| a | b |\n|---|---|\n| 1 | `2` |"))
+        .user("u2", "Thanks 茶")
+        .assistant("a5", |reply| reply.id("m4").text("Enjoy [it](javascript:alert(1))"))
+        .message(
+            "user",
+            "x1",
+            json!({"isMeta": true, "message": {"role": "user", "content": "Added context"}}),
+        )
+        .title("Tea <b>timer</b>");
+    home.write(format!(".claude/projects/-home-mia-tea/{SESSION}.jsonl"), lines.to_string());
+    home
+}
+
+fn exported(home: &Home, args: &[&str]) -> String {
+    let ran = annals(home, &[&["export", SESSION, "-o", "-"], args].concat());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{args:?}");
+    ran.stdout
+}
+
+#[test]
+fn a_page_has_no_markup_but_its_own() {
+    let home = home();
+    let page = exported(&home, &[]);
+    for expected in [
+        "default-src 'none'",
+        "<title>Tea &lt;b&gt;timer&lt;/b&gt;</title>",
+        "Boil &lt;script&gt;alert(1)&lt;/script&gt;\n  it",
+        "<section class=\"user\" id=\"u1\">",
+        "<li value=\"2\"><a href=\"#u2\">Thanks 茶</a></li>",
+        "<b>Bash</b> <span class=\"what\">kettle --on</span>",
+        "exit 3",
+        "<span class=\"fg1\">no water</span>",
+        "<td><code>2</code></td>",
+        "<p>Enjoy it</p>",
+    ] {
+        assert!(page.contains(expected), "{expected}\n{page}");
+    }
+    assert!(
+        !page.contains("<script") && !page.contains("javascript:") && !page.contains("src=\"http"),
+        "{page}"
+    );
+    assert_eq!(page.matches("id=\"a2\"").count(), 1);
+}
+
+#[test]
+fn markdown_and_text_read_well() {
+    let home = home();
+    assert_eq!(exported(&home, &["--format", "md"]), MARKDOWN);
+    assert_eq!(exported(&home, &["--format", "text", "--turn", "2"]), TEXT);
+}
+
+/// The helpers of tests print `/` for every backslash.
+const MARKDOWN: &str = "# Tea /<b/>timer/</b/>
+
+- session: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
+- project: /home/mia/tea
+- branch: main
+- time: 2026-03-01 10:00 +00:00 – 2026-03-01 10:00 +00:00
+- turns: 2
+
+## You 1
+
+> ```
+> Boil <script>alert(1)</script>
+>   it
+> ```
+
+<details><summary><b>Thinking</b> </summary>
+
+Hot **enough**?
+
+</details>
+
+<details><summary><b>Bash</b> kettle --on <i>exit 3 · 1 s · error</i></summary>
+
+```sh
+kettle --on
+```
+
+```
+Exit code 3
+no water
+```
+
+</details>
+
+<details><summary><b>Edit</b> a.rs <i>+1 −1 · 1 s</i></summary>
+
+```diff
+@@ -0 +0 @@
+-let x = 1;
++let x = 2;
+```
+
+```
+done
+```
+
+</details>
+
+Done:
+
+| a | b |
+| --- | --- |
+| 1 | `2` |
+
+## You 2
+
+> Thanks 茶
+
+Enjoy it
+
+";
+
+const TEXT: &str = "Tea <b>timer</b>
+
+session: 3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55
+project: /home/mia/tea
+branch: main
+time: 2026-03-01 10:00 +00:00 – 2026-03-01 10:00 +00:00
+turns: 2
+
+You
+> Thanks 茶
+
+Enjoy it
+
+";
+
+#[test]
+fn json_is_a_line_about_the_session_and_then_its_items() {
+    let home = home();
+    let lines = exported(&home, &["--format", "json"]);
+    let mut lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    assert_eq!(lines.next().unwrap()["id"], SESSION);
+    let shown = annals(&home, &["show", SESSION, "--json"]).stdout;
+    assert_eq!(
+        lines.map(|line| line.to_string()).collect::<Vec<_>>(),
+        shown
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap().to_string())
+            .collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn parts_are_left_out_on_request() {
+    let home = home();
+    for (option, gone) in [
+        ("--no-thinking", "Hot"),
+        ("--no-results", "no water"),
+        ("--no-diffs", "let x = 2"),
+        ("--turn=1", "Enjoy"),
+        ("--turn=2", "kettle"),
+    ] {
+        assert!(exported(&home, &["--format", "md"]).contains(gone), "{option}");
+        assert!(!exported(&home, &["--format", "md", option]).contains(gone), "{option}");
+    }
+    assert!(!exported(&home, &[]).contains("Added context"));
+    assert!(exported(&home, &["--context"]).contains("Added context"));
+    let model = exported(&home, &["--format", "text", "--view", "model"]);
+    assert!(model.contains("Enjoy"), "{model}");
+}
+
+#[test]
+fn files_that_exist_are_not_replaced_unless_asked() {
+    let home = home();
+    let path = home.path().join("tea.md");
+    let target = path.to_str().unwrap();
+    let ran = annals(&home, &["export", SESSION, "-o", target]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let written = fs::read_to_string(&path).unwrap();
+    assert!(written.starts_with("# Tea"), "the ending names the format: {written}");
+    fs::write(&path, "mine").unwrap();
+    let ran = annals(&home, &["export", SESSION, "-o", target]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+    let ran = annals(&home, &["export", SESSION, "-o", target, "--force"]);
+    assert_eq!((ran.code, fs::read_to_string(&path).unwrap()), (Some(0), written));
+    let left =
+        fs::read_dir(home.path()).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    assert!(!left.into_iter().any(|name| name.starts_with(".annals-export")));
+}
+
+#[test]
+fn nothing_is_written_into_the_folders_of_claude_code() {
+    let home = home();
+    let root = home.path().join(".claude");
+    let transcript = fs::read_dir(root.join("projects")).unwrap().next().unwrap().unwrap().path();
+    let transcript = transcript.join(format!("{SESSION}.jsonl"));
+    let before = fs::read(&transcript).unwrap();
+    for target in [&transcript, &root.join("tea.html")] {
+        let ran = annals(&home, &["export", SESSION, "-o", target.to_str().unwrap(), "--force"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("folder of Claude Code"), "{}", ran.stderr);
+    }
+    assert_eq!(fs::read(&transcript).unwrap(), before);
+    assert!(!root.join("tea.html").exists());
+}
+
+#[test]
+fn a_project_becomes_a_folder_with_an_index() {
+    let home = home();
+    let folder = home.path().join("history");
+    let ran = annals(&home, &["export", SESSION, SESSION, "--force", "-o", folder.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let index = fs::read_to_string(folder.join("index.html")).unwrap();
+    assert!(
+        index.contains(&format!("<a href=\"annals-{SESSION}.html\">Tea &lt;b&gt;timer&lt;/b&gt;</a>")),
+        "{index}"
+    );
+    assert!(folder.join(format!("annals-{SESSION}.html")).is_file());
+}
+
+#[test]
+fn what_an_option_would_not_change_is_refused() {
+    let home = home();
+    for args in [
+        &["-o", "-", "--format", "json", "--no-thinking"][..],
+        &["-o", "tea.pdf"],
+        &["-o", ".", "--force"],
+        &["-o", "/dev/null", "--force"],
+    ] {
+        let ran = annals(&home, &[&["export", SESSION], args].concat());
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
+    }
+    let ran = annals(&home, &["export", SESSION, "-o", "-", "--turn", "9"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
+}
+
+#[test]
+fn secrets_in_blocks_of_unknown_types_are_masked() {
+    let home = Home::new();
+    let token = format!("ghp_{}", "Q7fZk2mX9rT4w8B3cLs6".repeat(2).split_at(36).0);
+    let block = json!({"type": "weird_block", "path": format!("token {token}"), "id": token});
+    let message = json!({"message": {"role": "assistant", "id": "m1", "content": [block]}});
+    let lines = Transcript::session(SESSION).user("u1", "Tea").message("assistant", "a1", message);
+    home.write(format!(".claude/projects/-home-mia-tea/{SESSION}.jsonl"), lines.to_string());
+    for format in ["html", "md", "text"] {
+        let ran = annals(&home, &["export", SESSION, "-o", "-", "--format", format]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stdout.contains("weird_block"), "{format}: {}", ran.stdout);
+        assert!(!ran.stdout.contains(&token), "{format}: {}", ran.stdout);
+    }
+}
