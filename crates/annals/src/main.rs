@@ -21,6 +21,10 @@ use commands::completions;
 use failure::Failure;
 use output::clean;
 
+/// Lists and tables make many small allocations on several threads, at which the allocator of the system is slow.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // A shell that asks for completions gets them, and nothing else happens.
     CompleteEnv::with_factory(args::command).var(completions::VARIABLE).bin("annals").complete();
