@@ -19,6 +19,7 @@ pub(crate) mod wrap;
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
+use std::ops::Range;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -175,10 +176,33 @@ pub(crate) fn json_line_as_is(
     Ok(())
 }
 
-/// Prints a line of prose, wrapped on a terminal.
+/// Prints a line of prose, wrapped on a terminal. The further rows of an indented line are indented a little more.
 pub(crate) fn paragraph(out: &mut impl Write, text: &str) -> Result<(), Failure> {
-    for row in wrap::rows(text, prose_columns().unwrap_or(usize::MAX)) {
-        writeln!(out, "{}", &text[row])?;
+    styled_paragraph(out, text, 0..0, Style::new())
+}
+
+/// Does the same as [`paragraph`] with a style for a part of the text, if that is in the first row.
+pub(crate) fn styled_paragraph(
+    out: &mut impl Write,
+    text: &str,
+    part: Range<usize>,
+    style: Style,
+) -> Result<(), Failure> {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let hang = if indent > 0 { indent + 2 } else { 0 };
+    let columns = prose_columns().map_or(usize::MAX, |columns| columns.saturating_sub(hang).max(20));
+    let rows = wrap::rows(&text[indent..], columns);
+    for (index, row) in rows.into_iter().enumerate() {
+        let row = row.start + indent..row.end + indent;
+        if index > 0 {
+            writeln!(out, "{:hang$}{}", "", &text[row])?;
+        } else if part.is_empty() || row.end < part.end {
+            writeln!(out, "{:indent$}{}", "", &text[row])?;
+        } else {
+            let (before, styled, behind) =
+                (&text[row.start..part.start], &text[part.clone()], &text[part.end..row.end]);
+            writeln!(out, "{:indent$}{before}{style}{styled}{style:#}{behind}", "")?;
+        }
     }
     Ok(())
 }

@@ -353,7 +353,7 @@ impl Issue {
             Issue::SpilledOutputGone { .. } => "only the beginning of the output is left",
             Issue::Large { .. } => "Claude Code reads nothing before the last compaction, and one branch",
             Issue::OpenToOthers { .. } => {
-                "they see prompts, files and secrets in it; Claude Code writes files that only their owner reads"
+                "they see the prompts, files and secrets in them; Claude Code writes files that only their owner reads"
             }
             Issue::SharedFolder { .. } => "`claude --continue` in one of them takes a session of the other",
             Issue::Cleanup { from: None, .. } => {

@@ -139,8 +139,9 @@ impl<W: Write> Printer<W> {
             Severity::Error => output::RED,
         };
         let (name, title, effect) = (severity.name(), clean(&problem.problem), &problem.effect);
-        writeln!(self.out, "  {place}{style}{name}{style:#}: {title}; {effect}")?;
-        Ok(())
+        let before = format!("  {place}");
+        let text = format!("{before}{name}: {title}; {effect}");
+        output::styled_paragraph(&mut self.out, &text, before.len()..before.len() + name.len(), style)
     }
 
     fn finish(mut self) -> Result<ExitCode, Failure> {

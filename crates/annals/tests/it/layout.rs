@@ -131,6 +131,17 @@ fn home() -> Home {
         "draft.jsonl",
         r#"{"type":"user","uuid":"u5000001","message":{"role":"user","content":"水开了。"}}"#,
     );
+    home.write(
+        "damaged.jsonl",
+        [
+            entry("user", "u6000001", "", 0, r#""茶叶要泡多久？""#),
+            entry("assistant", "a6000002", "u6000001", 1, r#"[{"type":"text","text":"三分钟。"}]"#),
+            entry("user", "u6000003", "lost", 50, r#""水温呢？""#),
+            entry("assistant", "a6000004", "u6000003", 51, r#"[{"type":"text","text":"八十度。"}]"#),
+        ]
+        .join("\n")
+            + "\n",
+    );
     home.write("log.jsonl", entry("user", "u4000001", "", 50, r#""茶叶在哪里？""#) + "\n");
     home
 }
@@ -168,7 +179,9 @@ const PRINTED: &[(&str, &str)] = &[
     ("usage_context", "usage 2222 --context"),
     ("insight", "insight"),
     ("check", "check 2222"),
+    ("check_damaged", "check damaged.jsonl"),
     ("repair", "repair 2222"),
+    ("repair_damaged", "repair damaged.jsonl"),
     ("export", "export 2222 -o 湿度.html --force"),
     ("resume", "resume 4444 --print"),
     ("resume_without_folder", "resume 2222"),
