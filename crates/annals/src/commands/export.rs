@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use annals_api::to_wire::{self, ToWire};
 use annals_engine::{Conversation, Engine, ListOptions, SessionRow, Subagent, TranscriptFile};
 use annals_proto::{ViewNode, ViewRow, ViewRowKind};
-use annals_render::{Filter, Found, Open, Outline, Rows, duration};
+use annals_render::{Filter, Found, Open, Outline, Rows, Target, duration};
 use annals_transcript::full_view::Step;
 use annals_transcript::{model, turn};
 
@@ -246,7 +246,9 @@ impl Exporter<'_> {
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
         let outline = Outline::of(conversation)?;
-        let rows = Rows::new(conversation, &outline, output::mask::masking().map(|_| &Masked as &dyn Filter));
+        let filter = output::mask::masking().map(|_| &Masked as &dyn Filter);
+        let target = if self.format == Format::Html { Target::Page } else { Target::Plain };
+        let rows = Rows::new(conversation, &outline, filter).with_target(target);
         let selected = Selected::of(self.args, conversation, depth);
         let progress = output::Progress::of_rows(outline.rows().len());
         let mut text = String::new();

@@ -109,7 +109,6 @@ no water
 <details><summary><b>Edit</b> a.rs <i>+1 −1 · 1 s</i></summary>
 
 ```diff
-@@ -0 +0 @@
 -let x = 1;
 +let x = 2;
 ```
