@@ -100,6 +100,8 @@ struct Scanner<'a> {
     text: &'a str,
     /// By first byte, the lengths that keywords and literals have, as bits: most words are none, and need not be compared.
     lengths: [u32; 128],
+    /// By first byte, whether a comment or a string may begin.
+    begins: [bool; 256],
     out: Lines,
 }
 
@@ -111,7 +113,13 @@ impl<'a> Scanner<'a> {
                 lengths[usize::from(first & 0x7F)] |= 1 << word.len().min(31);
             }
         }
-        Self { language, text, lengths, out: Lines::default() }
+        let mut begins = [false; 256];
+        let words = language.line_comments.iter().chain(language.long_quotes).copied();
+        for word in words.chain(language.block_comment.map(|(begin, _)| begin)) {
+            begins[usize::from(word.as_bytes()[0])] = true;
+        }
+        language.quotes.iter().for_each(|&quote| begins[usize::from(quote)] = true);
+        Self { language, text, lengths, begins, out: Lines::default() }
     }
 
     fn scan(mut self) -> Vec<Vec<ViewSpan>> {
@@ -151,22 +159,10 @@ impl<'a> Scanner<'a> {
     fn token(&self, at: usize) -> (usize, &'static str) {
         let (language, rest) = (self.language, &self.text[at..]);
         let first = rest.as_bytes()[0];
-        if let Some((begin, end)) = language.block_comment
-            && rest.starts_with(begin)
+        if self.begins[usize::from(first)]
+            && let Some(token) = self.comment_or_string(at)
         {
-            let length =
-                rest[begin.len()..].find(end).map_or(rest.len(), |found| begin.len() + found + end.len());
-            return (length, "com");
-        }
-        if language.line_comments.iter().any(|begin| rest.starts_with(begin)) && self.may_begin_comment(at) {
-            return (line_length(rest), "com");
-        }
-        if let Some(quote) = language.long_quotes.iter().find(|quote| rest.starts_with(**quote)) {
-            return (long_string(rest, quote), "str");
-        }
-        if language.quotes.contains(&first) {
-            let length = string(rest, first);
-            return (length, if self.is_key(at + length) { "key" } else { "str" });
+            return token;
         }
         match first {
             b'<' if language.form == Form::Tags => (tag(rest), "tag"),
@@ -182,6 +178,30 @@ impl<'a> Scanner<'a> {
             }
             _ => (rest.chars().next().map_or(1, char::len_utf8), ""),
         }
+    }
+
+    /// Returns the length and the class of the comment or string at an offset.
+    fn comment_or_string(&self, at: usize) -> Option<(usize, &'static str)> {
+        let (language, rest) = (self.language, &self.text[at..]);
+        let first = rest.as_bytes()[0];
+        if let Some((begin, end)) = language.block_comment
+            && rest.starts_with(begin)
+        {
+            let length =
+                rest[begin.len()..].find(end).map_or(rest.len(), |found| begin.len() + found + end.len());
+            return Some((length, "com"));
+        }
+        if language.line_comments.iter().any(|begin| rest.starts_with(begin)) && self.may_begin_comment(at) {
+            return Some((line_length(rest), "com"));
+        }
+        if let Some(quote) = language.long_quotes.iter().find(|quote| rest.starts_with(**quote)) {
+            return Some((long_string(rest, quote), "str"));
+        }
+        if language.quotes.contains(&first) {
+            let length = string(rest, first);
+            return Some((length, if self.is_key(at + length) { "key" } else { "str" }));
+        }
+        None
     }
 
     /// Returns whether a comment may begin at an offset: a `#` inside of a word begins none.

@@ -28,7 +28,7 @@ pub(crate) fn prose_for(text: &str, target: Target) -> Vec<ViewNode> {
     // A line is not split between Markdown and plain text.
     let end = if end < text.len() { text[..end].rfind('\n').map_or(end, |at| at + 1) } else { end };
     let arena = Arena::new();
-    let root = parse_document(&arena, &text[..end], &options());
+    let root = parse_document(&arena, &text[..end], &options(&text[..end]));
     let mut builder = Builder { left: MOST_NODES, target };
     let mut nodes = builder.blocks(root, 0);
     if end < text.len() {
@@ -37,12 +37,13 @@ pub(crate) fn prose_for(text: &str, target: Target) -> Vec<ViewNode> {
     nodes
 }
 
-fn options() -> Options<'static> {
+fn options(text: &str) -> Options<'static> {
     let mut options = Options::default();
     options.extension.table = true;
     options.extension.strikethrough = true;
     options.extension.tasklist = true;
-    options.extension.autolink = true;
+    // Bare addresses have one of these; a search for them in every word takes long.
+    options.extension.autolink = text.contains("://") || text.contains("www.") || text.contains('@');
     options
 }
 
