@@ -135,7 +135,10 @@ impl<'a> CallParts<'a> {
             }
             _ => None,
         };
-        let mut nodes = nodes.unwrap_or_else(|| text_output(&result.content().text(), self.target));
+        let mut nodes = nodes.unwrap_or_else(|| {
+            let text = result.content().text();
+            text_output(if failed { without_error_tags(&text) } else { &text }, self.target)
+        });
         nodes.extend(images(&result));
         let keep =
             if matches!(&*name, "Bash" | "PowerShell" | "BashOutput") { Keep::Last } else { Keep::First };
@@ -259,9 +262,7 @@ impl<'a> CallParts<'a> {
     /// Returns why a call failed: its exit code, or the first line of the error.
     fn failure(&self) -> Option<String> {
         let text = self.result?.content().text();
-        let text =
-            text.trim().trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>").trim();
-        let first = text.lines().next()?;
+        let first = without_error_tags(&text).lines().next()?;
         let code =
             first.strip_prefix("Exit code ").filter(|code| code.bytes().all(|byte| byte.is_ascii_digit()));
         Some(code.map_or_else(|| one_line(first, 80), |code| format!("exit {code}")))
@@ -416,6 +417,14 @@ fn arguments(input: Value<'_>) -> Vec<ViewNode> {
     }
     let rows = (!rows.is_empty()).then_some(ViewNode::Kv { rows });
     rows.into_iter().chain(below).collect()
+}
+
+/// Returns the text of an error without the tags that Claude Code writes around it for the model.
+fn without_error_tags(text: &str) -> &str {
+    let text = text.trim();
+    let inside =
+        text.strip_prefix("<tool_use_error>").and_then(|rest| rest.strip_suffix("</tool_use_error>"));
+    inside.unwrap_or(text).trim()
 }
 
 fn text_output(text: &str, target: Target) -> Vec<ViewNode> {

@@ -123,3 +123,16 @@ fn tools_without_a_card_are_shown_with_everything_they_have() {
     );
     assert_eq!(card("Fancy", "[1]", "", ""), "Fancy |  | \n> [\n>   1\n> ]\n");
 }
+
+#[test]
+fn an_error_is_shown_without_the_tags_for_the_model() {
+    assert_eq!(
+        card(
+            "Read",
+            r#"{"file_path":"/a.txt"}"#,
+            &failed(r#""<tool_use_error>There is no file.</tool_use_error>""#),
+            ""
+        ),
+        "Read | /a.txt | There is no file.\n> file_path: /a.txt\n< There is no file.\n"
+    );
+}

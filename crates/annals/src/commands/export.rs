@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use annals_api::to_wire::{self, ToWire};
 use annals_engine::{Conversation, Engine, ListOptions, SessionRow, Subagent, TranscriptFile};
-use annals_proto::{ViewNode, ViewRow, ViewRowKind};
+use annals_proto::{ToolState, ViewNode, ViewRow, ViewRowKind};
 use annals_render::{Filter, Found, Open, Outline, Rows, Target, duration};
 use annals_transcript::full_view::Step;
 use annals_transcript::turn::Turn;
@@ -606,9 +606,11 @@ fn about(
 fn call_facts(row: &ViewRow) -> Vec<String> {
     let Some(tool) = &row.tool else { return Vec::new() };
     let mut facts = tool.facts.clone();
-    facts.extend(tool.added.zip(tool.removed).map(|(added, removed)| format!("+{added} −{removed}")));
+    // A call that failed changed nothing.
+    let changes = tool.added.zip(tool.removed).filter(|_| tool.state == ToolState::Ok);
+    facts.extend(changes.map(|(added, removed)| format!("+{added} −{removed}")));
     facts.extend(tool.duration_ms.filter(|ms| *ms >= 100).map(duration));
-    if tool.state != annals_proto::ToolState::Ok {
+    if tool.state != ToolState::Ok {
         facts.push(tool.state.to_string());
     }
     facts

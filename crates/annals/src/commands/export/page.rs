@@ -160,7 +160,7 @@ impl Page {
         out.push_str("<summary><b>");
         text(name, out);
         out.push_str("</b> <span class=\"what\">");
-        text(&row.summary, out);
+        text(if row.summary == name { "" } else { &row.summary }, out);
         out.push_str("</span></summary><div class=\"body\">\n");
         nodes_with(row.nodes.as_deref().unwrap_or_default(), out, image);
         out.push_str("</div></details>\n");
