@@ -41,11 +41,32 @@ pub(crate) fn check(annals: &Path, only: Option<&str>) -> Outcome {
     call_with(&mut suite)
 }
 
-/// Takes pictures of the main pages with the sessions of `corpus/sample`.
+/// The pictures that the README shows, by their names in `target/shots`.
+const README_PICTURES: [(&str, &str); 2] =
+    [("conversation-light.png", "viewer-light.png"), ("conversation-dark.png", "viewer-dark.png")];
+/// A larger picture does not belong into the repository.
+const LARGEST_PICTURE: u64 = 200_000;
+
+/// Takes pictures of the main pages with the sessions of `corpus/sample`, and replaces those of the README.
 pub(crate) fn shots() -> Outcome {
     build()?;
     let mut shots = Command::new("node");
-    call_with(shots.arg("web/e2e/shots.mjs").env("ANNALS", built()?))
+    call_with(shots.arg("web/e2e/shots.mjs").env("ANNALS", built()?))?;
+    replace_readme_pictures(&project().join("target/shots"), &project().join("docs/images"))
+}
+
+fn replace_readme_pictures(shots: &Path, images: &Path) -> Outcome {
+    fs::create_dir_all(images)?;
+    for (shot, image) in README_PICTURES {
+        let shot = shots.join(shot);
+        let bytes = fs::metadata(&shot)?.len();
+        if bytes > LARGEST_PICTURE {
+            return Err(format!("{} has {bytes} bytes, more than {LARGEST_PICTURE}", shot.display()).into());
+        }
+        fs::copy(&shot, images.join(image))?;
+    }
+    println!("pictures of the README in {}", images.display());
+    Ok(())
 }
 
 /// Serves the sample, with the viewer if Node is there to build it.

@@ -155,9 +155,9 @@ impl Masking {
         self.masker().mask_cut(text, 0)
     }
 
-    /// Returns the secrets of a text, in order.
-    pub fn secrets<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
-        self.masker().find(text).map(|found| &text[found.range])
+    /// Returns the secrets of a text, in order, each with the name of the rule that finds it.
+    pub fn secrets<'t>(&self, text: &'t str) -> impl Iterator<Item = (&str, &'t str)> {
+        self.masker().find(text).map(|found| (found.rule, &text[found.range]))
     }
 
     /// Masks an object of the command line, which says how many values were masked in it. Returns that number, too.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use annals_proto::{ViewNode, ViewSpan};
 
+use crate::code::one_piece;
 use crate::{floor, visible};
 
 /// A line has at most this many spans; the rest of it keeps its last colour.
@@ -19,6 +20,16 @@ pub fn ansi(text: &str) -> ViewNode {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let mut style = Style::default();
     ViewNode::Ansi { lines: text.split('\n').map(|line| style.line(last_state(line))).collect() }
+}
+
+/// Renders output of a program without colours, for documents that have none; see `plain_code`.
+pub(crate) fn plain_ansi(text: &str) -> ViewNode {
+    let shown = text.strip_suffix('\n').unwrap_or(text);
+    let is_plain = memchr::memchr2(0x1b, b'\r', shown.as_bytes()).is_none();
+    match is_plain.then(|| one_piece(shown)).flatten() {
+        Some(lines) => ViewNode::Ansi { lines },
+        None => ansi(text),
+    }
 }
 
 /// Returns what a terminal shows of a line in which the cursor returned to its start: programs write their progress so. A line that

@@ -3,6 +3,7 @@
 //! A tool that has no card of its own shows its arguments as names and values, and its result as text.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use annals_proto::{ViewInline, ViewMark, ViewNode};
 use annals_transcript::content::{Block, ToolResult, ToolUse};
@@ -10,7 +11,8 @@ use annals_transcript::json::{JsonStr, Value};
 use annals_transcript::tool;
 
 use crate::language::Language;
-use crate::{Keep, ansi, code, diff, inline, json, media, note, one_line, patch, plain, prose, visible};
+use crate::prose::prose_for;
+use crate::{Keep, Target, diff, inline, json, media, note, one_line, patch, plain, visible};
 
 /// The longest title.
 const LONGEST_TITLE: usize = 160;
@@ -22,7 +24,7 @@ const LONG_ARGUMENT: usize = 120;
 const FIRST_IMAGE: usize = 2;
 
 /// A call with its result, as they stand in the transcript.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CallParts<'a> {
     /// The call.
     pub call: ToolUse<'a>,
@@ -32,6 +34,10 @@ pub struct CallParts<'a> {
     pub output: Option<Value<'a>>,
     /// The working directory: paths below it are shown without it.
     pub cwd: Option<&'a str>,
+    /// What it is rendered for.
+    pub target: Target,
+    /// The change that it makes, which both its card and its arguments need.
+    diff: OnceCell<Option<ViewNode>>,
 }
 
 /// What the folded card of a call says.
@@ -52,11 +58,22 @@ pub struct Card {
 }
 
 impl<'a> CallParts<'a> {
+    /// Joins a call and its result.
+    pub fn new(
+        call: ToolUse<'a>,
+        result: Option<ToolResult<'a>>,
+        output: Option<Value<'a>>,
+        cwd: Option<&'a str>,
+        target: Target,
+    ) -> Self {
+        Self { call, result, output, cwd, target, diff: OnceCell::new() }
+    }
+
     /// Returns the folded card.
     pub fn card(&self) -> Card {
         let name = self.name();
         let changes = self.diff().and_then(|node| match node {
-            ViewNode::Diff { added, removed, .. } => Some((added, removed)),
+            ViewNode::Diff { added, removed, .. } => Some((*added, *removed)),
             _ => None,
         });
         Card {
@@ -76,21 +93,26 @@ impl<'a> CallParts<'a> {
         match &*self.name() {
             "Bash" | "PowerShell" => {
                 let about = text("description").map(|about| ViewNode::P { c: vec![inline(&about)] });
-                let command = code(&text("command").unwrap_or_default(), Language::named("sh"), None);
+                let command =
+                    self.target.code(&text("command").unwrap_or_default(), Language::named("sh"), None);
                 about.into_iter().chain([command]).collect()
             }
-            "Edit" | "MultiEdit" => self.diff().map_or_else(|| arguments(input), |diff| vec![diff]),
+            "Edit" | "MultiEdit" => self.diff().map_or_else(|| arguments(input), |diff| vec![diff.clone()]),
             "Write" => {
                 if let Some(diff) = self.diff() {
-                    vec![diff]
+                    vec![diff.clone()]
                 } else {
                     let language = text("file_path").and_then(|path| Language::of_path(&path));
-                    vec![code(&text("content").unwrap_or_default(), language, Some(1))]
+                    vec![self.target.code(&text("content").unwrap_or_default(), language, Some(1))]
                 }
             }
-            "Task" | "Agent" => text("prompt").map_or_else(|| arguments(input), |prompt| prose(&prompt)),
+            "Task" | "Agent" => {
+                text("prompt").map_or_else(|| arguments(input), |prompt| prose_for(&prompt, self.target))
+            }
             "TodoWrite" => todos(input.get("todos")).map_or_else(|| arguments(input), |todos| vec![todos]),
-            "ExitPlanMode" => text("plan").map_or_else(|| arguments(input), |plan| prose(&plan)),
+            "ExitPlanMode" => {
+                text("plan").map_or_else(|| arguments(input), |plan| prose_for(&plan, self.target))
+            }
             "AskUserQuestion" => self.questions(input),
             _ => arguments(input),
         }
@@ -102,18 +124,21 @@ impl<'a> CallParts<'a> {
         let Some(result) = self.result else { return (Vec::new(), Keep::First) };
         let failed = result.is_error();
         let nodes = match (&*name, self.output) {
-            ("Bash" | "PowerShell", Some(output)) if !failed => shell_output(output),
+            ("Bash" | "PowerShell", Some(output)) if !failed => shell_output(output, self.target),
             ("Read", output) if !failed => self.file_content(output),
             ("Edit" | "MultiEdit" | "Write" | "TodoWrite", Some(_)) if !failed && self.diff().is_some() => {
                 Some(Vec::new())
             }
             ("TodoWrite", _) if !failed => Some(Vec::new()),
             ("WebFetch" | "Task" | "Agent" | "ExitPlanMode", _) if !failed => {
-                Some(prose(&result.content().text()))
+                Some(prose_for(&result.content().text(), self.target))
             }
             _ => None,
         };
-        let mut nodes = nodes.unwrap_or_else(|| text_output(&result.content().text()));
+        let mut nodes = nodes.unwrap_or_else(|| {
+            let text = result.content().text();
+            text_output(if failed { without_error_tags(&text) } else { &text }, self.target)
+        });
         nodes.extend(images(&result));
         let keep =
             if matches!(&*name, "Bash" | "PowerShell" | "BashOutput") { Keep::Last } else { Keep::First };
@@ -237,8 +262,7 @@ impl<'a> CallParts<'a> {
     /// Returns why a call failed: its exit code, or the first line of the error.
     fn failure(&self) -> Option<String> {
         let text = self.result?.content().text();
-        let text = text.trim().trim_start_matches("<tool_use_error>").trim_start();
-        let first = text.lines().next()?;
+        let first = without_error_tags(&text).lines().next()?;
         let code =
             first.strip_prefix("Exit code ").filter(|code| code.bytes().all(|byte| byte.is_ascii_digit()));
         Some(code.map_or_else(|| one_line(first, 80), |code| format!("exit {code}")))
@@ -252,7 +276,11 @@ impl<'a> CallParts<'a> {
     }
 
     /// Returns the change that an edit makes, with the line numbers of the file if the result has them.
-    fn diff(&self) -> Option<ViewNode> {
+    fn diff(&self) -> Option<&ViewNode> {
+        self.diff.get_or_init(|| self.new_diff()).as_ref()
+    }
+
+    fn new_diff(&self) -> Option<ViewNode> {
         let name = self.name();
         let input = self.call.input()?;
         if !matches!(&*name, "Edit" | "MultiEdit" | "Write") {
@@ -285,11 +313,11 @@ impl<'a> CallParts<'a> {
         let file = output.and_then(|output| output.get("file"));
         if let Some(content) = file.and_then(|file| file.text("content")) {
             let first = file.and_then(|file| file.number("startLine")).unwrap_or(1);
-            return Some(vec![code(&content, language, Some(first))]);
+            return Some(vec![self.target.code(&content, language, Some(first))]);
         }
         let text = self.result?.content().text();
         let (first, content) = without_numbers(&text)?;
-        Some(vec![code(&content, language, Some(first))])
+        Some(vec![self.target.code(&content, language, Some(first))])
     }
 
     /// Returns questions with the answers that were chosen.
@@ -391,22 +419,30 @@ fn arguments(input: Value<'_>) -> Vec<ViewNode> {
     rows.into_iter().chain(below).collect()
 }
 
-fn text_output(text: &str) -> Vec<ViewNode> {
+/// Returns the text of an error without the tags that Claude Code writes around it for the model.
+fn without_error_tags(text: &str) -> &str {
+    let text = text.trim();
+    let inside =
+        text.strip_prefix("<tool_use_error>").and_then(|rest| rest.strip_suffix("</tool_use_error>"));
+    inside.unwrap_or(text).trim()
+}
+
+fn text_output(text: &str, target: Target) -> Vec<ViewNode> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
         return Vec::new();
     }
     let is_json =
         trimmed.starts_with(['{', '[']) && Value::new(trimmed.as_bytes()).is_some_and(Value::is_valid);
-    vec![if is_json { json(trimmed) } else { ansi(text) }]
+    vec![if is_json { json(trimmed) } else { target.ansi(text) }]
 }
 
 /// Renders what a command printed: standard output, then standard error.
-fn shell_output(output: Value<'_>) -> Option<Vec<ViewNode>> {
+fn shell_output(output: Value<'_>, target: Target) -> Option<Vec<ViewNode>> {
     let text = |key: &str| output.text(key).filter(|text| !text.trim().is_empty());
-    let mut nodes: Vec<_> = text("stdout").map(|text| ansi(text.trim_end())).into_iter().collect();
+    let mut nodes: Vec<_> = text("stdout").map(|text| target.ansi(text.trim_end())).into_iter().collect();
     if let Some(errors) = text("stderr") {
-        nodes.extend([note("stderr", "standard error"), ansi(errors.trim_end())]);
+        nodes.extend([note("stderr", "standard error"), target.ansi(errors.trim_end())]);
     }
     output.get("stdout")?;
     Some(nodes)

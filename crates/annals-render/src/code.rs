@@ -19,12 +19,33 @@ pub fn code(text: &str, language: Option<&'static Language>, first: Option<u64>)
     }
 }
 
+/// Renders code without colours, for documents that have none. The writers of these split lines themselves, so that the text stays in
+/// one piece unless a line of it has to be cut.
+pub(crate) fn plain_code(text: &str, language: Option<&'static Language>, first: Option<u64>) -> ViewNode {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let lines = one_piece(text).unwrap_or_else(|| lines_of(text, None));
+    ViewNode::Code { lang: language.map(|language| language.name.to_owned()), lines, first }
+}
+
+/// Returns a text as one span with all of its lines; `None` if one of them is too long.
+pub(crate) fn one_piece(text: &str) -> Option<Vec<Vec<ViewSpan>>> {
+    let mut start = 0;
+    let is_long = |end: usize| {
+        let length = end - start;
+        start = end + 1;
+        length > LONGEST_LINE
+    };
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    let has_long = text.len() > LONGEST_LINE && ends.map(is_long).fold(false, |any, long| any | long);
+    (!has_long).then(|| vec![vec![ViewSpan::Text(visible(text).into_owned())]])
+}
+
 /// Returns the lines of code with the classes of their words, if it is not too long for that.
 pub fn lines_of(text: &str, language: Option<&'static Language>) -> Vec<Vec<ViewSpan>> {
     let is_short = text.len() <= MOST_COLOURED.1
         && memchr::memchr_iter(b'\n', text.as_bytes()).count() < MOST_COLOURED.0;
     match language.filter(|_| is_short) {
-        Some(language) => Scanner { language, text, out: Lines::default() }.scan(),
+        Some(language) => Scanner::new(language, text).scan(),
         None => text.split('\n').map(plain_line).collect(),
     }
 }
@@ -77,20 +98,46 @@ impl Lines {
 struct Scanner<'a> {
     language: &'static Language,
     text: &'a str,
+    /// By first byte, the lengths that keywords and literals have, as bits: most words are none, and need not be compared.
+    lengths: [u32; 128],
+    /// By first byte, whether a comment or a string may begin.
+    begins: [bool; 256],
     out: Lines,
 }
 
-impl Scanner<'_> {
+impl<'a> Scanner<'a> {
+    fn new(language: &'static Language, text: &'a str) -> Self {
+        let mut lengths = [0; 128];
+        for word in language.keywords().iter().chain(&LITERALS) {
+            for first in [word.as_bytes()[0], word.as_bytes()[0].to_ascii_uppercase()] {
+                lengths[usize::from(first & 0x7F)] |= 1 << word.len().min(31);
+            }
+        }
+        let mut begins = [false; 256];
+        let words = language.line_comments.iter().chain(language.long_quotes).copied();
+        for word in words.chain(language.block_comment.map(|(begin, _)| begin)) {
+            begins[usize::from(word.as_bytes()[0])] = true;
+        }
+        language.quotes.iter().for_each(|&quote| begins[usize::from(quote)] = true);
+        Self { language, text, lengths, begins, out: Lines::default() }
+    }
+
     fn scan(mut self) -> Vec<Vec<ViewSpan>> {
         if self.language.form == Form::Diff {
             self.scan_diff();
         } else {
-            let mut at = 0;
+            // Words without a class, and what is between words, become one span.
+            let (mut plain, mut at) = (0, 0);
             while at < self.text.len() {
                 let (length, class) = self.token(at);
-                self.out.push(class, &self.text[at..at + length]);
+                if !class.is_empty() {
+                    self.out.push("", &self.text[plain..at]);
+                    self.out.push(class, &self.text[at..at + length]);
+                    plain = at + length;
+                }
                 at += length;
             }
+            self.out.push("", &self.text[plain..]);
         }
         self.out.done.push(self.out.line);
         self.out.done
@@ -112,22 +159,10 @@ impl Scanner<'_> {
     fn token(&self, at: usize) -> (usize, &'static str) {
         let (language, rest) = (self.language, &self.text[at..]);
         let first = rest.as_bytes()[0];
-        if let Some((begin, end)) = language.block_comment
-            && rest.starts_with(begin)
+        if self.begins[usize::from(first)]
+            && let Some(token) = self.comment_or_string(at)
         {
-            let length =
-                rest[begin.len()..].find(end).map_or(rest.len(), |found| begin.len() + found + end.len());
-            return (length, "com");
-        }
-        if language.line_comments.iter().any(|begin| rest.starts_with(begin)) && self.may_begin_comment(at) {
-            return (line_length(rest), "com");
-        }
-        if let Some(quote) = language.long_quotes.iter().find(|quote| rest.starts_with(**quote)) {
-            return (long_string(rest, quote), "str");
-        }
-        if language.quotes.contains(&first) {
-            let length = string(rest, first);
-            return (length, if self.is_key(at + length) { "key" } else { "str" });
+            return token;
         }
         match first {
             b'<' if language.form == Form::Tags => (tag(rest), "tag"),
@@ -137,8 +172,36 @@ impl Scanner<'_> {
                 let length = word(rest, language.form == Form::Keys);
                 (length, self.class_of_word(at, length))
             }
+            b' ' | b'\t' | b'\n' => {
+                let spaces = rest.bytes().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n'));
+                (spaces.count(), "")
+            }
             _ => (rest.chars().next().map_or(1, char::len_utf8), ""),
         }
+    }
+
+    /// Returns the length and the class of the comment or string at an offset.
+    fn comment_or_string(&self, at: usize) -> Option<(usize, &'static str)> {
+        let (language, rest) = (self.language, &self.text[at..]);
+        let first = rest.as_bytes()[0];
+        if let Some((begin, end)) = language.block_comment
+            && rest.starts_with(begin)
+        {
+            let length =
+                rest[begin.len()..].find(end).map_or(rest.len(), |found| begin.len() + found + end.len());
+            return Some((length, "com"));
+        }
+        if language.line_comments.iter().any(|begin| rest.starts_with(begin)) && self.may_begin_comment(at) {
+            return Some((line_length(rest), "com"));
+        }
+        if let Some(quote) = language.long_quotes.iter().find(|quote| rest.starts_with(**quote)) {
+            return Some((long_string(rest, quote), "str"));
+        }
+        if language.quotes.contains(&first) {
+            let length = string(rest, first);
+            return Some((length, if self.is_key(at + length) { "key" } else { "str" }));
+        }
+        None
     }
 
     /// Returns whether a comment may begin at an offset: a `#` inside of a word begins none.
@@ -158,9 +221,12 @@ impl Scanner<'_> {
     fn class_of_word(&self, at: usize, length: usize) -> &'static str {
         let word = &self.text[at..at + length];
         let next = self.text[at + length..].bytes().next();
-        if self.language.is_keyword(word) {
+        let first = usize::from(word.as_bytes()[0]);
+        let may_be_keyword =
+            self.lengths.get(first).is_some_and(|lengths| lengths >> length.min(31) & 1 == 1);
+        if may_be_keyword && self.language.is_keyword(word) {
             "kw"
-        } else if LITERALS.contains(&word) {
+        } else if may_be_keyword && LITERALS.contains(&word) {
             "lit"
         } else if self.is_key(at + length) {
             "key"
@@ -209,6 +275,12 @@ fn long_string(text: &str, quote: &str) -> usize {
 }
 
 fn word(text: &str, has_dashes: bool) -> usize {
+    let is_ascii_part =
+        |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || has_dashes && matches!(byte, b'-' | b'.');
+    let ascii = text.bytes().take_while(|&byte| is_ascii_part(byte)).count();
+    if ascii > 0 && text.as_bytes().get(ascii).is_none_or(u8::is_ascii) {
+        return ascii;
+    }
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || has_dashes && matches!(c, '-' | '.');
     text.find(|c| !is_part(c)).unwrap_or(text.len()).max(text.chars().next().map_or(1, char::len_utf8))
 }

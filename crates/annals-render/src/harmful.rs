@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Returns text in which control characters, marks that reorder text and invisible characters are visible: `␛`, `⟨202E⟩`. Line ends
 /// and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !has_harmful(text) {
+    if !has_harmful_beside_lines(text) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -118,6 +118,21 @@ pub fn has_harmful(text: &str) -> bool {
     })
 }
 
+/// Returns the same, but line ends and tabs are not counted: most texts of several lines have nothing else.
+fn has_harmful_beside_lines(text: &str) -> bool {
+    const CHUNK: usize = 64;
+    let mut chunks = text.as_bytes().chunks(CHUNK).enumerate();
+    chunks.any(|(number, chunk)| {
+        let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) | (byte == b'\n') | (byte == b'\t');
+        let is_suspect = |byte: u8| may_begin_harmful(byte) && !matches!(byte, b'\n' | b'\t');
+        !chunk.iter().fold(true, |all, &byte| all & is_plain(byte))
+            && chunk
+                .iter()
+                .enumerate()
+                .any(|(at, &byte)| is_suspect(byte) && is_harmful_at(text, number * CHUNK + at))
+    })
+}
+
 fn is_printable_ascii(bytes: &[u8]) -> bool {
     bytes.iter().fold(0, |highest: u8, byte| highest.max(byte.wrapping_sub(b' '))) <= b'~' - b' '
 }
@@ -155,6 +170,12 @@ mod tests {
     #[test]
     fn what_would_hide_or_reorder_is_shown() {
         assert_eq!(visible("a\u{202e}b\u{1b}[1m\u{7f}\r\n\tc\u{e0041}"), "a⟨202E⟩b␛[1m␡\n\tc⟨E0041⟩");
-        assert!(matches!(visible("天气 👩‍💻 café"), Cow::Borrowed(_)));
+        assert!(matches!(visible("天气 👩‍💻 café\n\tx"), Cow::Borrowed(_)));
+        for character in (0..=0xFFFF).chain(0xE_0000..0xE_1000).filter_map(char::from_u32) {
+            let text = format!("{}{character}", "x\n".repeat(character as usize % 40));
+            let is_changed = matches!(visible(&text), Cow::Owned(_));
+            let is_expected = judged(&text).any(|(c, harmful)| harmful && !matches!(c, '\n' | '\t'));
+            assert_eq!(is_changed, is_expected, "{character:?}");
+        }
     }
 }

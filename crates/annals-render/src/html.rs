@@ -22,19 +22,22 @@ pub fn nodes_with(
 
 /// Writes text with the characters escaped that have a meaning in HTML.
 pub fn escape(text: &str, out: &mut String) {
-    let mut rest = text;
-    while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
-        out.push_str(&rest[..at]);
-        out.push_str(match rest.as_bytes()[at] {
+    out.reserve(text.len());
+    let mut written = 0;
+    for (at, &byte) in text.as_bytes().iter().enumerate() {
+        let escaped = match byte {
             b'&' => "&amp;",
             b'<' => "&lt;",
             b'>' => "&gt;",
             b'"' => "&quot;",
-            _ => "&#39;",
-        });
-        rest = &rest[at + 1..];
+            b'\'' => "&#39;",
+            _ => continue,
+        };
+        out.push_str(&text[written..at]);
+        out.push_str(escaped);
+        written = at + 1;
     }
-    out.push_str(rest);
+    out.push_str(&text[written..]);
 }
 
 fn node_with(node: &ViewNode, out: &mut String, image: &dyn Fn(usize) -> Option<(&'static str, String)>) {

@@ -52,6 +52,10 @@ impl Language {
         }
     }
 
+    pub(crate) fn keywords(&self) -> &'static [&'static str] {
+        self.keywords
+    }
+
     pub(crate) fn is_keyword(&self, word: &str) -> bool {
         self.keywords.contains(&word)
             || self.name == "sql" && self.keywords.contains(&&*word.to_ascii_lowercase())

@@ -33,6 +33,7 @@ pub mod markdown;
 mod outline;
 mod prose;
 mod row;
+mod target;
 pub mod text;
 
 pub use ansi::ansi;
@@ -47,6 +48,7 @@ pub use language::Language;
 pub use outline::{Outline, RowRef};
 pub use prose::prose;
 pub use row::{Filter, Found, LONGEST_ENTRY, Open, Rows, duration, tool_state};
+pub use target::Target;
 
 use annals_proto::{ViewInline, ViewNode};
 

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use annals_proto::{ViewAlign, ViewInline, ViewMark, ViewNode, ViewSpan};
+use annals_proto::{ViewAlign, ViewInline, ViewMark, ViewNode};
+
+use crate::text::span_text;
 
 /// Writes nodes as Markdown, each line behind `indent`.
 pub fn nodes(nodes: &[ViewNode], indent: &str, out: &mut String) {
@@ -17,30 +19,89 @@ pub fn nodes(nodes: &[ViewNode], indent: &str, out: &mut String) {
 
 /// Writes text so that none of its characters has a meaning in Markdown or HTML.
 pub fn escape(text: &str, out: &mut String) {
+    out.reserve(text.len() + text.len() / 16);
+    let bytes = text.as_bytes();
     let mut at_start = true;
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        let is_special =
-            matches!(character, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '$' | '@');
-        let may_begin = at_start && matches!(character, '#' | '+' | '-' | '=');
-        // Before a link, it makes an image of it; the link may follow as another inline.
-        let makes_image = character == '!' && rest.peek().is_none_or(|&next| next == '[');
-        // A number with a point begins a list.
-        let ends_number = matches!(character, '.' | ')') && ends_in_number(out);
-        if is_special && !(character == '_' && is_inside_word(out, rest.peek().copied()))
-            || may_begin
-            || makes_image
-            || ends_number
-        {
-            out.push('\\');
+    let mut written = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
+        // Most characters mean nothing, and are copied together.
+        if MEANING[usize::from(byte)] == Meaning::Nothing {
+            at_start = false;
+            continue;
         }
-        out.push(character);
-        at_start = character == '\n' || at_start && character.is_whitespace();
+        let is_escaped = match MEANING[usize::from(byte)] {
+            Meaning::Nothing | Meaning::Space => false,
+            Meaning::Always => true,
+            Meaning::Underscore => !is_inside_word(&text[..at], text[at + 1..].chars().next(), out),
+            Meaning::AtStart => at_start,
+            // Before a link, it makes an image of it; the link may follow as another inline.
+            Meaning::Exclamation => bytes.get(at + 1).is_none_or(|&next| next == b'['),
+            // A number with a point begins a list.
+            Meaning::EndOfNumber => {
+                at.checked_sub(1).is_none_or(|before| bytes[before].is_ascii_digit()) && {
+                    out.push_str(&text[written..at]);
+                    written = at;
+                    ends_in_number(out)
+                }
+            }
+        };
+        if is_escaped {
+            out.push_str(&text[written..at]);
+            out.push('\\');
+            written = at;
+        }
+        at_start = byte == b'\n' || at_start && byte.is_ascii_whitespace();
     }
+    out.push_str(&text[written..]);
 }
 
-fn is_inside_word(before: &str, next: Option<char>) -> bool {
-    before.chars().next_back().is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric)
+/// What a character may mean in Markdown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Nothing,
+    /// Space and line ends: what follows may stand at the start of a line.
+    Space,
+    Always,
+    /// Emphasis, unless it is inside of a word.
+    Underscore,
+    /// Something at the start of a line only.
+    AtStart,
+    Exclamation,
+    EndOfNumber,
+}
+
+/// The meanings of characters by their first byte; those beyond ASCII have none.
+const MEANING: [Meaning; 256] = {
+    let mut table = [Meaning::Nothing; 256];
+    let mut fill = 0;
+    let always = b"\\`*[]<>|~&$@";
+    while fill < always.len() {
+        table[always[fill] as usize] = Meaning::Always;
+        fill += 1;
+    }
+    let mut fill = 0;
+    let at_start = b"#+-=";
+    while fill < at_start.len() {
+        table[at_start[fill] as usize] = Meaning::AtStart;
+        fill += 1;
+    }
+    let mut fill = 0;
+    let space = b" \t\n\r\x0b\x0c";
+    while fill < space.len() {
+        table[space[fill] as usize] = Meaning::Space;
+        fill += 1;
+    }
+    table[b'_' as usize] = Meaning::Underscore;
+    table[b'!' as usize] = Meaning::Exclamation;
+    table[b'.' as usize] = Meaning::EndOfNumber;
+    table[b')' as usize] = Meaning::EndOfNumber;
+    table
+};
+
+/// Returns whether a character stands between two of a word: in `text`, or at its start behind what was written before.
+fn is_inside_word(text: &str, next: Option<char>, out: &str) -> bool {
+    let before = text.chars().next_back().or_else(|| out.chars().next_back());
+    before.is_some_and(char::is_alphanumeric) && next.is_some_and(char::is_alphanumeric)
 }
 
 /// Returns whether the last line of a text is a number.
@@ -52,17 +113,20 @@ fn ends_in_number(text: &str) -> bool {
 
 /// Writes code between fences that are longer than any in it.
 pub fn fence(lang: &str, text: &str, indent: &str, out: &mut String) {
-    let longest =
-        text.split('\n').map(|line| line.trim_start().bytes().take_while(|&byte| byte == b'`').count()).max();
-    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+    let ticks = |line: &str| line.trim_start().bytes().take_while(|&byte| byte == b'`').count();
+    let has_ticks = memchr::memchr(b'`', text.as_bytes()).is_some();
+    let longest = if has_ticks { text.split('\n').map(ticks).max().unwrap_or(0) } else { 0 };
+    let fence = "`".repeat(longest.max(2) + 1);
     out.extend([indent, &fence, lang, "\n"]);
-    for line in text.split('\n') {
-        out.extend([indent, line, "\n"]);
-    }
+    line(text, indent, out);
     out.extend([indent, &fence, "\n"]);
 }
 
+/// Writes lines behind `indent`.
 fn line(text: &str, indent: &str, out: &mut String) {
+    if indent.is_empty() {
+        return out.extend([text, "\n"]);
+    }
     for text in text.split('\n') {
         out.extend([indent, text, "\n"]);
     }
@@ -137,10 +201,6 @@ pub(crate) fn code_span(text: &str, out: &mut String) {
 }
 
 fn node_markdown(node: &ViewNode, indent: &str, out: &mut String) {
-    let lines_text = |lines: &[Vec<ViewSpan>]| {
-        let line = |spans: &Vec<ViewSpan>| spans.iter().map(ViewSpan::text).collect::<String>();
-        lines.iter().map(line).collect::<Vec<_>>().join("\n")
-    };
     match node {
         ViewNode::P { c } => line(&words(c), indent, out),
         ViewNode::Note { c, .. } => line(&format!("*{}*", words(c).trim()), indent, out),
@@ -188,9 +248,9 @@ fn node_markdown(node: &ViewNode, indent: &str, out: &mut String) {
             }
         }
         ViewNode::Code { lang, lines, .. } => {
-            fence(lang.as_deref().unwrap_or(""), &lines_text(lines), indent, out);
+            fence(lang.as_deref().unwrap_or(""), &span_text(lines), indent, out);
         }
-        ViewNode::Ansi { lines } => fence("", &lines_text(lines), indent, out),
+        ViewNode::Ansi { lines } => fence("", &span_text(lines), indent, out),
         ViewNode::Diff { .. } => {
             let mut text = String::new();
             crate::text::nodes(std::slice::from_ref(node), "", &mut text);

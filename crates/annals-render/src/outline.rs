@@ -228,6 +228,15 @@ impl Outline {
                 return Ok(());
             }
         }
+        // Results are shown with their calls. Most bytes of a session are in results, so these are not read for nothing.
+        let is_known = |id: Option<Id>| id.is_some_and(|id| self.call(conversation, id).is_some());
+        let session = conversation.session();
+        if entry.problem.is_none()
+            && session.has_only_results(entry)
+            && session.blocks(entry).iter().all(|block| is_known(block.tool))
+        {
+            return Ok(());
+        }
         let body = conversation.transcript().body(entry)?;
         let item = Item::of(&Entry::new(&body));
         let ids = calls_of(conversation.session(), entry, &item);

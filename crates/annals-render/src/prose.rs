@@ -5,7 +5,7 @@ use comrak::nodes::{AstNode, ListType, NodeValue, TableAlignment};
 use comrak::{Arena, Options, parse_document};
 
 use crate::language::Language;
-use crate::{code, floor, inline, link, plain};
+use crate::{Target, floor, inline, link, plain};
 
 /// The most bytes that are read as Markdown; what is behind them is plain text.
 const LONGEST: usize = 128 << 10;
@@ -16,6 +16,11 @@ const MOST_NODES: usize = 20_000;
 
 /// Renders Markdown.
 pub fn prose(text: &str) -> Vec<ViewNode> {
+    prose_for(text, Target::Viewer)
+}
+
+/// Renders Markdown for a target.
+pub(crate) fn prose_for(text: &str, target: Target) -> Vec<ViewNode> {
     if is_bomb(text) {
         return vec![plain(text)];
     }
@@ -23,8 +28,8 @@ pub fn prose(text: &str) -> Vec<ViewNode> {
     // A line is not split between Markdown and plain text.
     let end = if end < text.len() { text[..end].rfind('\n').map_or(end, |at| at + 1) } else { end };
     let arena = Arena::new();
-    let root = parse_document(&arena, &text[..end], &options());
-    let mut builder = Builder { left: MOST_NODES };
+    let root = parse_document(&arena, &text[..end], &options(&text[..end]));
+    let mut builder = Builder { left: MOST_NODES, target };
     let mut nodes = builder.blocks(root, 0);
     if end < text.len() {
         nodes.push(plain(&text[end..]));
@@ -32,12 +37,13 @@ pub fn prose(text: &str) -> Vec<ViewNode> {
     nodes
 }
 
-fn options() -> Options<'static> {
+fn options(text: &str) -> Options<'static> {
     let mut options = Options::default();
     options.extension.table = true;
     options.extension.strikethrough = true;
     options.extension.tasklist = true;
-    options.extension.autolink = true;
+    // Bare addresses have one of these; a search for them in every word takes long.
+    options.extension.autolink = text.contains("://") || text.contains("www.") || text.contains('@');
     options
 }
 
@@ -61,6 +67,7 @@ fn is_bomb(text: &str) -> bool {
 
 struct Builder {
     left: usize,
+    target: Target,
 }
 
 impl Builder {
@@ -92,7 +99,7 @@ impl Builder {
             NodeValue::BlockQuote => nodes.push(ViewNode::Quote { c: self.blocks(node, depth + 1) }),
             NodeValue::CodeBlock(block) => {
                 let name = block.info.split([' ', ',', '{', ':']).next().unwrap_or_default();
-                nodes.push(fenced(name, &block.literal));
+                nodes.push(fenced(name, &block.literal, self.target));
             }
             NodeValue::HtmlBlock(block) => nodes.push(plain(block.literal.trim_end())),
             NodeValue::List(list) => {
@@ -176,8 +183,8 @@ impl Builder {
 }
 
 /// Renders a fenced block; a name that is no language stays as it is.
-fn fenced(name: &str, literal: &str) -> ViewNode {
-    let mut node = code(literal, Language::named(name), None);
+fn fenced(name: &str, literal: &str, target: Target) -> ViewNode {
+    let mut node = target.code(literal, Language::named(name), None);
     if let ViewNode::Code { lang: lang @ None, .. } = &mut node {
         let name: String =
             name.chars().take(30).filter(|c| c.is_alphanumeric() || "+-_#.".contains(*c)).collect();

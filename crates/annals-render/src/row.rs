@@ -18,7 +18,8 @@ use annals_transcript::tool::{Call, State};
 
 use crate::card::{CallParts, image_node};
 use crate::outline::{Outline, RowRef, calls_of};
-use crate::{FIRST_BYTES, FIRST_LINES, Keep, ansi, cut, inline, json, media, note, one_line, plain, prose};
+use crate::prose::prose_for;
+use crate::{FIRST_BYTES, FIRST_LINES, Keep, Target, cut, inline, json, media, note, one_line, plain};
 
 /// The longest summary of a row, in characters.
 const LONGEST_SUMMARY: usize = 200;
@@ -58,6 +59,7 @@ pub struct Rows<'r, 's, T> {
     conversation: &'r Conversation<'s, T>,
     outline: &'r Outline,
     filter: Option<&'r dyn Filter>,
+    target: Target,
     ids: IdTexts<'s>,
 }
 
@@ -68,7 +70,14 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         outline: &'r Outline,
         filter: Option<&'r dyn Filter>,
     ) -> Self {
-        Self { conversation, outline, filter, ids: conversation.session().id_texts() }
+        let target = Target::default();
+        Self { conversation, outline, filter, target, ids: conversation.session().id_texts() }
+    }
+
+    /// Renders rows for something else than a viewer.
+    #[must_use]
+    pub fn with_target(self, target: Target) -> Self {
+        Self { target, ..self }
     }
 
     /// Renders a row.
@@ -118,7 +127,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             });
         }
         if part == 0 {
-            return Ok(Some(Found::Nodes(content(row, &entry, &parts))));
+            return Ok(Some(Found::Nodes(content(row, &entry, &parts, self.target))));
         }
         let mut images = parts.iter().filter_map(|part| match part {
             Part::Image(image) | Part::Document(image) => Some(image),
@@ -214,7 +223,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         if let Some(problem) = node.problem {
             made.cause = Some(problem.to_string());
         }
-        if row.part == 0 {
+        if row.part == 0 && self.target == Target::Viewer {
             let reply = entry.view::<Assistant>().map(|reply| reply.message_fields());
             made.model =
                 reply.as_ref().and_then(|reply| reply.model.as_deref()).map(|model| one_line(model, 80));
@@ -237,8 +246,8 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         let limits = if is_text { LONG_TEXT } else { (FIRST_LINES, FIRST_BYTES) };
         made.nodes = match open {
             Open::Folded if !is_text => None,
-            Open::Whole => Some(content(row, &entry, &parts)),
-            _ => Some(cut(content(row, &entry, &parts), Keep::First, limits.0, limits.1, 0)),
+            Open::Whole => Some(content(row, &entry, &parts, self.target)),
+            _ => Some(cut(content(row, &entry, &parts, self.target), Keep::First, limits.0, limits.1, 0)),
         };
         Ok(made)
     }
@@ -304,7 +313,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         let cwd = entry.body().and_then(|body| body.text("cwd"));
         let cwd = cwd.as_deref();
         let Some((node, _)) = found.and_then(|found| found.result) else {
-            return Ok(work(CallParts { call: *call, result: None, output: None, cwd }, 0));
+            return Ok(work(CallParts::new(*call, None, None, cwd, self.target), 0));
         };
         let (line, masked) = self.line(node)?;
         let answer = Entry::new(&line);
@@ -313,7 +322,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             Some(ToolUseResult::Object(object)) => Some(object),
             _ => None,
         };
-        Ok(work(CallParts { call: *call, result, output, cwd }, masked))
+        Ok(work(CallParts::new(*call, result, output, cwd, self.target), masked))
     }
 }
 
@@ -338,7 +347,7 @@ fn add_words(made: &mut ViewRow, row: &RowRef, entry: &Entry<'_>, parts: &[&Part
 }
 
 /// Renders all of what a row shows.
-fn content(row: &RowRef, entry: &Entry<'_>, parts: &[&Part<'_>]) -> Vec<ViewNode> {
+fn content(row: &RowRef, entry: &Entry<'_>, parts: &[&Part<'_>], target: Target) -> Vec<ViewNode> {
     if parts.is_empty() || matches!(row.kind, ViewRowKind::Record | ViewRowKind::Damage) {
         return vec![match row.kind {
             ViewRowKind::Damage => plain(String::from_utf8_lossy(entry.bytes()).trim_end()),
@@ -353,7 +362,7 @@ fn content(row: &RowRef, entry: &Entry<'_>, parts: &[&Part<'_>]) -> Vec<ViewNode
                 images += 1;
                 nodes.push(image_node(image, images));
             }
-            part => nodes.extend(part_nodes(part)),
+            part => nodes.extend(part_nodes(part, target)),
         }
     }
     nodes
@@ -420,12 +429,12 @@ fn input_text(input: &Input<'_>) -> String {
 }
 
 /// Renders a part that is no call and no image.
-fn part_nodes(part: &Part<'_>) -> Vec<ViewNode> {
+fn part_nodes(part: &Part<'_>, target: Target) -> Vec<ViewNode> {
     match part {
-        Part::Input(input) => input_nodes(input),
-        Part::Text(text) => prose(&text.text()),
+        Part::Input(input) => input_nodes(input, target),
+        Part::Text(text) => prose_for(&text.text(), target),
         Part::Thinking(thinking) => match thinking.thinking().filter(|text| !text.trim().is_empty()) {
-            Some(text) => prose(&text),
+            Some(text) => prose_for(&text, target),
             None => {
                 vec![note("not-stored", "The file has only the signature of this reasoning, not its text.")]
             }
@@ -446,22 +455,22 @@ fn part_nodes(part: &Part<'_>) -> Vec<ViewNode> {
                 vec![plain(&text)]
             }
         }
-        Part::Result(result) | Part::ServerResult(result) => vec![ansi(&result.content().text())],
+        Part::Result(result) | Part::ServerResult(result) => vec![target.ansi(&result.content().text())],
         Part::Other(block) => vec![json(&String::from_utf8_lossy(block.value().bytes()))],
         _ => Vec::new(),
     }
 }
 
-fn input_nodes(input: &Input<'_>) -> Vec<ViewNode> {
+fn input_nodes(input: &Input<'_>, target: Target) -> Vec<ViewNode> {
     match input.kind {
         InputKind::Command | InputKind::Bash => {
             let command = ViewMark::Code { c: vec![inline(input_text(input).trim_end())] };
             vec![ViewNode::P { c: vec![ViewInline::Mark(command)] }]
         }
-        InputKind::Output => vec![ansi(&input.text)],
-        InputKind::CompactSummary | InputKind::Skill | InputKind::Teammate => prose(&input.text),
+        InputKind::Output => vec![target.ansi(&input.text)],
+        InputKind::CompactSummary | InputKind::Skill | InputKind::Teammate => prose_for(&input.text, target),
         // What a person typed keeps its lines, unless it is written as Markdown.
-        _ if input.text.contains("```") => prose(&input.text),
+        _ if input.text.contains("```") => prose_for(&input.text, target),
         _ => vec![plain(input.text.trim_end())],
     }
 }

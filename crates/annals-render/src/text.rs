@@ -1,5 +1,6 @@
 //! Plain text from nodes.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use annals_proto::{ViewInline, ViewMark, ViewNode, ViewSpan};
@@ -39,6 +40,24 @@ fn add_words(content: &[ViewInline], out: &mut String) {
             ViewInline::Mark(_) => {}
         }
     }
+}
+
+/// Returns the text of lines of code or output.
+pub(crate) fn span_text(lines: &[Vec<ViewSpan>]) -> Cow<'_, str> {
+    if let [line] = lines
+        && let [ViewSpan::Text(text)] = &line[..]
+    {
+        return Cow::Borrowed(text);
+    }
+    let bytes = lines.iter().map(|line| line.iter().map(|span| span.text().len()).sum::<usize>() + 1).sum();
+    let mut text = String::with_capacity(bytes);
+    for (at, line) in lines.iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        text.extend(line.iter().map(ViewSpan::text));
+    }
+    Cow::Owned(text)
 }
 
 fn line(text: &str, indent: &str, out: &mut String) {
@@ -84,22 +103,23 @@ fn node_text(node: &ViewNode, indent: &str, out: &mut String) {
             }
         }
         ViewNode::Code { lines, first, .. } => {
-            for (at, spans) in lines.iter().enumerate() {
-                let text: String = spans.iter().map(ViewSpan::text).collect();
-                match first {
-                    Some(first) => line(&format!("{:>5}  {text}", first + at as u64), indent, out),
-                    None => line(&text, indent, out),
-                }
+            let text = span_text(lines);
+            let Some(first) = first else { return line(&text, indent, out) };
+            for (at, text) in text.split('\n').enumerate() {
+                line(&format!("{:>5}  {text}", first + at as u64), indent, out);
             }
         }
         ViewNode::Ansi { lines } => {
-            for spans in lines {
-                line(&spans.iter().map(ViewSpan::text).collect::<String>(), indent, out);
-            }
+            line(&span_text(lines), indent, out);
         }
         ViewNode::Diff { hunks, .. } => {
-            for hunk in hunks {
-                line(&format!("@@ -{} +{} @@", hunk.old, hunk.new), indent, out);
+            for (at, hunk) in hunks.iter().enumerate() {
+                // An edit without a result does not say where in the file it is.
+                if hunk.old > 0 || hunk.new > 0 {
+                    line(&format!("@@ -{} +{} @@", hunk.old, hunk.new), indent, out);
+                } else if at > 0 {
+                    line("@@", indent, out);
+                }
                 for change in &hunk.lines {
                     let text: String = change.s.iter().map(ViewSpan::text).collect();
                     line(&format!("{}{text}", change.k), indent, out);

@@ -3,12 +3,21 @@ use super::*;
 /// Renders a card as text: the folded line, the arguments, the result.
 fn card(name: &str, input: &str, result: &str, output: &str) -> String {
     let call = format!(r#"{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}"#);
-    let parts = CallParts {
-        call: tool::read(call.as_bytes()).unwrap(),
-        result: tool::read_result(result.as_bytes()),
-        output: Value::new(output.as_bytes()).filter(|value| value.is_object()),
-        cwd: Some("/home/mia/kettle"),
+    let parts = |target| {
+        CallParts::new(
+            tool::read(call.as_bytes()).unwrap(),
+            tool::read_result(result.as_bytes()),
+            Value::new(output.as_bytes()).filter(|value| value.is_object()),
+            Some("/home/mia/kettle"),
+            target,
+        )
     };
+    let text = text_of(&parts(Target::Viewer));
+    assert_eq!(text, text_of(&parts(Target::Plain)), "colours change no text");
+    text
+}
+
+fn text_of(parts: &CallParts<'_>) -> String {
     let card = parts.card();
     let changes = card.changes.map_or_else(String::new, |(added, removed)| format!(" +{added} −{removed}"));
     let mut out = format!("{} | {} | {}{changes}\n", card.name, card.title, card.facts.join(", "));
@@ -61,7 +70,7 @@ fn an_edit_shows_the_line_numbers_of_the_file() {
     );
     assert_eq!(
         card("Edit", r#"{"file_path":"/b.rs","old_string":"x","new_string":"y"}"#, "", ""),
-        "Edit | /b.rs |  +1 −1\n> @@ -0 +0 @@\n> -x\n> +y\n"
+        "Edit | /b.rs |  +1 −1\n> -x\n> +y\n"
     );
 }
 
@@ -113,4 +122,17 @@ fn tools_without_a_card_are_shown_with_everything_they_have() {
         "kettle › boil | 茶 | 1 line\n> degrees: 70\n> name: 茶\n> long\n\n> a\n> b\n< {\n<   \"a\": 1\n< }\n"
     );
     assert_eq!(card("Fancy", "[1]", "", ""), "Fancy |  | \n> [\n>   1\n> ]\n");
+}
+
+#[test]
+fn an_error_is_shown_without_the_tags_for_the_model() {
+    assert_eq!(
+        card(
+            "Read",
+            r#"{"file_path":"/a.txt"}"#,
+            &failed(r#""<tool_use_error>There is no file.</tool_use_error>""#),
+            ""
+        ),
+        "Read | /a.txt | There is no file.\n> file_path: /a.txt\n< There is no file.\n"
+    );
 }

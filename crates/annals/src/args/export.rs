@@ -20,9 +20,12 @@ pub(crate) struct Export {
     /// What to write; by default what the ending of the output file says, or else HTML
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
-    /// The file to write, or the folder for several sessions; `-` is standard output
+    /// The file to write, or the folder for several sessions or for pages; `-` is standard output
     #[arg(short, long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
+    /// Write a session as a folder of pages with an index; sessions of more than 16 MB are split unless `-o` names a file
+    #[arg(long)]
+    pub(crate) split: bool,
     /// Which entries to write
     #[arg(long, value_enum, default_value_t = ExportView::Full)]
     pub(crate) view: ExportView,
@@ -74,6 +77,19 @@ impl Format {
             Format::Json => "jsonl",
             Format::Text => "txt",
         }
+    }
+
+    /// Returns the name of the document that lists others.
+    pub(crate) fn index_name(self) -> &'static str {
+        match self {
+            Format::Html => "index.html",
+            Format::Md | Format::Json | Format::Text => "README.md",
+        }
+    }
+
+    /// Returns whether a big session can be split into pages.
+    pub(crate) fn has_pages(self) -> bool {
+        matches!(self, Format::Html | Format::Md)
     }
 
     /// Returns the format that the ending of a file says.

@@ -1,32 +1,40 @@
 //! `annals export`: writes sessions as pages, documents or JSON.
 //!
-//! A session is written row by row, so that memory does not grow with it. Everything is masked before it is rendered; what cannot be
-//! read is left out and counted.
+//! A session is written row by row, so that memory does not grow with it; a big one becomes a folder of pages. Everything is masked
+//! before it is rendered. What cannot be read or masked is left out and counted.
 
 mod document;
+mod file;
 mod page;
+mod pages;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::Write;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use annals_api::to_wire::{self, ToWire};
 use annals_engine::{Conversation, Engine, ListOptions, SessionRow, Subagent, TranscriptFile};
-use annals_proto::{ViewNode, ViewRow, ViewRowKind};
-use annals_render::{Filter, Found, Open, Outline, Rows, duration};
+use annals_proto::{ToolState, ViewNode, ViewRow, ViewRowKind};
+use annals_render::{Filter, Found, Open, Outline, Rows, Target, duration};
 use annals_transcript::full_view::Step;
+use annals_transcript::turn::Turn;
 use annals_transcript::{model, turn};
+use serde_json::json;
 
 use super::choose;
 use crate::args::{Export, ExportView, Format, Global};
 use crate::failure::{FAILED, Failure};
 use crate::output;
+use file::Files;
+use pages::{Pages, Place};
 
 /// How deep subagents may be nested. A loop of damaged links never ends.
 const MAX_DEPTH: usize = 8;
+/// A session with a larger transcript becomes a folder of pages, unless the output is named as a file.
+const BIG_SESSION: u64 = 16_000_000;
 
 pub(crate) fn run(engine: &Engine, args: &Export, global: &Global) -> Result<ExitCode, Failure> {
     let files = match &args.project {
@@ -41,19 +49,37 @@ pub(crate) fn run(engine: &Engine, args: &Export, global: &Global) -> Result<Exi
     let format = args.format.or(global.json.then_some(Format::Json));
     let format = format.or_else(|| ending.and_then(Format::of_ending)).unwrap_or(Format::Html);
     check_arguments(args, format)?;
-    let mut exporter = Exporter { engine, args, format, left_out: 0, agents: HashSet::new() };
+    panic::set_hook(Box::new(report_panic));
+    let filter = output::mask::masking().map(|_| &Masked as &dyn Filter);
+    let files_of_export = Files { engine, force: args.force };
+    let mut exporter = Exporter {
+        engine,
+        args,
+        format,
+        filter,
+        files: files_of_export,
+        left_out: 0,
+        agents: HashSet::new(),
+    };
     if files.len() == 1 && args.project.is_none() {
         exporter.one(&files[0])?;
     } else {
         exporter.folder(&files)?;
     }
-    output::mask::note();
-    if exporter.left_out > 0 {
-        let parts = output::count(exporter.left_out, "part");
-        output::complain(&format!("{parts} could not be read and left out"));
-        return Ok(ExitCode::from(FAILED));
-    }
-    Ok(ExitCode::SUCCESS)
+    output::mask::note_by_rule();
+    Ok(exporter.code())
+}
+
+/// Says where the program failed. What a panic says may contain text of a transcript, so it is not printed.
+fn report_panic(panic: &panic::PanicHookInfo<'_>) {
+    let place = panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+    output::complain(&format!("a part of the session could not be exported: internal error{place}"));
+}
+
+/// Returns what a function returns; `None` if it panics. What could not be masked or rendered must not be written, and the rest of the
+/// session should be.
+fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    panic::catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 fn sessions_of(engine: &Engine, project: &Path) -> Result<Vec<TranscriptFile>, Failure> {
@@ -66,28 +92,65 @@ fn sessions_of(engine: &Engine, project: &Path) -> Result<Vec<TranscriptFile>, F
 }
 
 /// What an export says about its session, masked.
-pub(super) struct About {
-    pub(super) title: String,
+struct About {
+    title: String,
     /// Names and values.
-    pub(super) facts: Vec<(&'static str, String)>,
-    /// The prompts of the turns, for a table of contents: number, entry, first words.
-    pub(super) turns: Vec<(usize, Option<String>, String)>,
+    facts: Vec<(&'static str, String)>,
+    /// The turns that are exported, for a table of contents.
+    turns: Vec<TurnRef>,
 }
 
+/// A turn in a table of contents.
+#[derive(Clone)]
+struct TurnRef {
+    number: usize,
+    /// The entry that starts it.
+    uuid: Option<String>,
+    /// Its first words.
+    prompt: String,
+}
+
+/// An image of a row: its media type and its base64.
+type Image = (&'static str, String);
+
 /// Writes rows in one format.
-pub(super) trait Document {
-    fn begin(&self, about: &About, out: &mut String);
-    /// Writes a row; `image` returns the media type and the base64 of an image of the row.
-    fn row(
-        &mut self,
-        row: &ViewRow,
-        image: &dyn Fn(usize) -> Option<(&'static str, String)>,
-        out: &mut String,
-    );
+trait Document {
+    /// Begins a session, or a page of one.
+    fn begin(&self, about: &About, place: Option<&Place>, out: &mut String);
+    /// Writes a row; `image` returns an image of the row.
+    fn row(&mut self, row: &ViewRow, image: &dyn Fn(usize) -> Option<Image>, out: &mut String);
     /// Begins and ends the conversation of a subagent.
-    fn begin_agent(&self, title: &str, out: &mut String);
-    fn end_agent(&self, out: &mut String);
-    fn end(&self, out: &mut String);
+    fn begin_agent(&mut self, title: &str, out: &mut String);
+    fn end_agent(&mut self, out: &mut String);
+    /// Ends a session, or a page of one, and says what was masked.
+    fn end(&self, place: Option<&Place>, masked: Option<&str>, out: &mut String);
+}
+
+/// Takes the text of a session.
+trait Sink {
+    /// Is called before a row of the session itself is written.
+    fn before_row(&mut self, row: &ViewRow, document: &dyn Document) -> Result<(), Failure>;
+    fn write(&mut self, text: &str) -> Result<(), Failure>;
+}
+
+/// Writes all rows to one file.
+struct Stream<'a>(&'a mut dyn Write);
+
+impl Sink for Stream<'_> {
+    fn before_row(&mut self, _: &ViewRow, _: &dyn Document) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), Failure> {
+        Ok(self.0.write_all(text.as_bytes())?)
+    }
+}
+
+/// Where a session is written to.
+enum Destination<'a> {
+    File(&'a mut dyn Write),
+    /// A folder of pages.
+    Folder(&'a Path),
 }
 
 /// Masks lines as everything that this program prints.
@@ -105,24 +168,52 @@ struct Exporter<'a> {
     engine: &'a Engine,
     args: &'a Export,
     format: Format,
-    /// How many parts could not be read.
+    /// What masks the lines of a transcript.
+    filter: Option<&'a dyn Filter>,
+    files: Files<'a>,
+    /// How many parts could not be read or masked.
     left_out: usize,
     /// The agents of the session that were written: transcripts that name each other would otherwise repeat without end.
     agents: HashSet<PathBuf>,
 }
 
 impl Exporter<'_> {
-    /// Writes one session to a file or to standard output.
+    /// Returns the exit code, and says how many parts are missing.
+    fn code(&self) -> ExitCode {
+        if self.left_out == 0 {
+            return ExitCode::SUCCESS;
+        }
+        let parts = output::count(self.left_out, "part");
+        output::complain(&format!("{parts} could not be read or masked, and left out"));
+        ExitCode::from(FAILED)
+    }
+
+    /// Writes one session to a file, to a folder of pages, or to standard output.
     fn one(&mut self, file: &TranscriptFile) -> Result<(), Failure> {
         if self.args.output.as_deref() == Some(Path::new("-")) {
             let mut out = output::json_stdout();
-            self.session(file, &mut out)?;
+            self.session(file, Destination::File(&mut out))?;
             return Ok(out.flush()?);
         }
-        let path = self.args.output.clone().unwrap_or_else(|| PathBuf::from(self.name_of(file)));
-        self.file(&path, |exporter, out| exporter.session(file, out).map(drop))?;
+        let is_split = self.is_split(file, self.args.output.as_deref());
+        let name = if is_split { self.folder_name_of(file) } else { self.name_of(file) };
+        let path = self.args.output.clone().unwrap_or_else(|| PathBuf::from(name));
+        if is_split {
+            self.session(file, Destination::Folder(&path))?;
+        } else {
+            let files = self.files;
+            files.write(&path, |out| self.session(file, Destination::File(out)))?;
+        }
         output::note(&format!("wrote {}", output::clean(&path.to_string_lossy())));
         Ok(())
+    }
+
+    /// Returns whether a session becomes a folder of pages. A path with the ending of a format names a file.
+    fn is_split(&self, file: &TranscriptFile, path: Option<&Path>) -> bool {
+        let ending = path.and_then(Path::extension).and_then(|ending| ending.to_str());
+        let is_file = ending.is_some_and(|ending| Format::of_ending(ending).is_some());
+        let is_big = || file.path.metadata().is_ok_and(|metadata| metadata.len() > BIG_SESSION);
+        self.format.has_pages() && (self.args.split || !is_file && is_big())
     }
 
     /// Writes several sessions to a folder, with an index.
@@ -131,25 +222,30 @@ impl Exporter<'_> {
         if folder == Path::new("-") {
             return Err(Failure::usage("several sessions need a folder", "give one with `-o FOLDER`"));
         }
-        fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
+        self.files.make_folder(&folder)?;
         let mut index = Vec::new();
         let mut names = HashSet::new();
         for file in files {
-            let name = free_name(&mut names, &self.name_of(file));
-            let mut about = None;
-            self.file(&folder.join(&name), |exporter, out| {
-                about = Some(exporter.session(file, out)?);
-                Ok(())
-            })?;
-            index.extend(about.map(|about| (name, about)));
+            if self.is_split(file, None) {
+                let name = free_name(&mut names, &self.folder_name_of(file));
+                let about = self.session(file, Destination::Folder(&folder.join(&name)))?;
+                index.push((format!("{name}/{}", self.format.index_name()), about));
+            } else {
+                let name = free_name(&mut names, &self.name_of(file));
+                let writer = self.files;
+                let about =
+                    writer.write(&folder.join(&name), |out| self.session(file, Destination::File(out)))?;
+                index.push((name, about));
+            }
         }
         let list = match self.format {
-            Format::Html => Some(("index.html", page::index(&index))),
-            Format::Md => Some(("README.md", document::index(&index))),
+            Format::Html => Some(page::index(&index)),
+            Format::Md => Some(document::index(&index)),
             Format::Json | Format::Text => None,
         };
-        if let Some((name, text)) = list {
-            self.file(&folder.join(name), |_, out| Ok(out.write_all(text.as_bytes())?))?;
+        if let Some(text) = list {
+            let path = folder.join(self.format.index_name());
+            self.files.write(&path, |out| Ok(out.write_all(text.as_bytes())?))?;
         }
         note_folder(&folder, index.len());
         Ok(())
@@ -157,53 +253,18 @@ impl Exporter<'_> {
 
     /// Returns the name of the file for a session.
     fn name_of(&self, file: &TranscriptFile) -> String {
-        let id = file.agent.as_deref().or(file.session.as_deref()).unwrap_or("session");
-        let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(36).collect();
-        format!("annals-{id}.{}", self.format.ending())
+        format!("{}.{}", self.folder_name_of(file), self.format.ending())
     }
 
-    /// Writes a file as a whole: what fails in the middle leaves no file behind. A file that exists is replaced only on request.
-    fn file(
-        &mut self,
-        path: &Path,
-        write: impl FnOnce(&mut Self, &mut dyn Write) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let there = path.symlink_metadata().ok();
-        if there.as_ref().is_some_and(|there| !there.is_file()) {
-            let name = output::clean(&path.to_string_lossy()).into_owned();
-            return Err(Failure::usage(
-                &format!("`{name}` is not a file"),
-                "give another path with `-o PATH`",
-            ));
-        }
-        if there.is_some() && !self.args.force {
-            let name = output::clean(&path.to_string_lossy()).into_owned();
-            let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
-            if !is_asked || !output::ask(&format!("`{name}` exists. Replace it?"))? {
-                return Err(Failure::usage(&format!("`{name}` exists"), "`--force` replaces it"));
-            }
-        }
-        if self.engine.root_folders().any(|root| is_below(path, root)) {
-            let name = output::clean(&path.to_string_lossy()).into_owned();
-            let hint = "give a path outside of them with `-o PATH`";
-            return Err(Failure::usage(&format!("`{name}` is in a folder of Claude Code"), hint));
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let part = folder.join(format!(".annals-export-{}", std::process::id()));
-        let file = OpenOptions::new().write(true).create_new(true).open(&part);
-        let file = file.map_err(|error| cannot_write(path, &error))?;
-        let mut out = BufWriter::with_capacity(256 << 10, file);
-        let written = write(self, &mut out).and_then(|()| Ok(out.flush()?));
-        let finished =
-            written.and_then(|()| fs::rename(&part, path).map_err(|error| cannot_write(path, &error)));
-        if finished.is_err() {
-            let _ = fs::remove_file(&part);
-        }
-        finished
+    /// Returns the name of the folder for the pages of a session.
+    fn folder_name_of(&self, file: &TranscriptFile) -> String {
+        let id = file.agent.as_deref().or(file.session.as_deref()).unwrap_or("session");
+        let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(36).collect();
+        format!("annals-{id}")
     }
 
     /// Writes a session.
-    fn session(&mut self, file: &TranscriptFile, out: &mut dyn Write) -> Result<About, Failure> {
+    fn session(&mut self, file: &TranscriptFile, destination: Destination<'_>) -> Result<About, Failure> {
         let snapshot = self.engine.snapshot(file.clone())?;
         let conversation = snapshot.conversation(None, turn::PAUSE_MS)?;
         self.agents.clear();
@@ -214,26 +275,47 @@ impl Exporter<'_> {
             return Err(Failure::nothing(format!("the session has {count}, and none of those")));
         }
         let row = if file.agent.is_none() { self.engine.session_row(file).ok() } else { None };
-        let about = about(file, row.as_ref(), &conversation);
-        if self.format == Format::Json {
-            self.json(row, &conversation, out)?;
-            return Ok(about);
+        let selected = Selected::of(self.args, &conversation, 0);
+        let about = about(file, row.as_ref(), &conversation, &selected);
+        match (self.format, destination) {
+            (Format::Json, Destination::File(out)) => self.json(file, row, &conversation, &selected, out)?,
+            (_, destination) => self.document(file, &conversation, &about, destination)?,
         }
+        Ok(about)
+    }
+
+    /// Writes a session as a page, Markdown or text.
+    fn document(
+        &mut self,
+        file: &TranscriptFile,
+        conversation: &Conversation<'_>,
+        about: &About,
+        destination: Destination<'_>,
+    ) -> Result<(), Failure> {
         let mut document: Box<dyn Document> = match self.format {
             Format::Html => Box::new(page::Page::default()),
-            Format::Md => Box::new(document::Markdown),
-            Format::Text | Format::Json => Box::new(document::Plain),
+            Format::Md => Box::new(document::Markdown::default()),
+            Format::Text | Format::Json => Box::new(document::Plain::default()),
         };
-        let mut text = String::new();
-        document.begin(&about, &mut text);
-        out.write_all(text.as_bytes())?;
         let agents = if self.args.subagents { self.engine.agents(file)?.local } else { Vec::new() };
         let by_call = agents.iter().filter_map(|agent| Some((agent.call.clone()?, agent))).collect();
-        self.rows(&conversation, &mut *document, &by_call, 0, out)?;
-        text.clear();
-        document.end(&mut text);
-        out.write_all(text.as_bytes())?;
-        Ok(about)
+        match destination {
+            Destination::File(out) => {
+                let mut text = String::new();
+                document.begin(about, None, &mut text);
+                out.write_all(text.as_bytes())?;
+                self.rows(conversation, &mut *document, &by_call, 0, &mut Stream(out))?;
+                text.clear();
+                document.end(None, output::mask::report().as_deref(), &mut text);
+                Ok(out.write_all(text.as_bytes())?)
+            }
+            Destination::Folder(folder) => {
+                self.files.make_folder(folder)?;
+                let mut pages = Pages::new(self.files, folder, about, self.format);
+                self.rows(conversation, &mut *document, &by_call, 0, &mut pages)?;
+                pages.finish(&*document, output::mask::report().as_deref())
+            }
+        }
     }
 
     /// Writes the rows of a conversation, and of the subagents that its calls started.
@@ -243,10 +325,11 @@ impl Exporter<'_> {
         document: &mut dyn Document,
         agents: &HashMap<String, &Subagent>,
         depth: usize,
-        out: &mut dyn Write,
+        out: &mut dyn Sink,
     ) -> Result<(), Failure> {
         let outline = Outline::of(conversation)?;
-        let rows = Rows::new(conversation, &outline, output::mask::masking().map(|_| &Masked as &dyn Filter));
+        let target = if self.format == Format::Html { Target::Page } else { Target::Plain };
+        let rows = Rows::new(conversation, &outline, self.filter).with_target(target);
         let selected = Selected::of(self.args, conversation, depth);
         let progress = output::Progress::of_rows(outline.rows().len());
         let mut text = String::new();
@@ -255,7 +338,7 @@ impl Exporter<'_> {
             if !selected.includes(conversation, found.kind, outline.step(found)) {
                 continue;
             }
-            let Ok(mut row) = rows.row(number, Open::Whole) else {
+            let Some(Ok(row)) = guarded(|| self.rendered(&rows, number)) else {
                 self.left_out += 1;
                 continue;
             };
@@ -266,14 +349,19 @@ impl Exporter<'_> {
             ) {
                 continue;
             }
-            self.leave_out(&mut row);
+            if depth == 0 {
+                out.before_row(&row, document)?;
+            }
             let image = |part: usize| match rows.part(number, part) {
                 Ok(Some(Found::Image(media, data))) if !self.args.no_images => Some((media, data)),
                 _ => None,
             };
             text.clear();
-            document.row(&row, &image, &mut text);
-            out.write_all(text.as_bytes())?;
+            if guarded(|| document.row(&row, &image, &mut text)).is_none() {
+                self.left_out += 1;
+                continue;
+            }
+            out.write(&text)?;
             let call = row.tool.as_ref().and_then(|tool| tool.id.as_deref());
             if let Some(agent) = call.and_then(|call| agents.get(call)).filter(|_| depth < MAX_DEPTH) {
                 self.agent(agent, document, agents, depth + 1, out)?;
@@ -283,13 +371,24 @@ impl Exporter<'_> {
         Ok(())
     }
 
+    /// Renders a row, without what should not be exported.
+    fn rendered(
+        &self,
+        rows: &Rows<'_, '_, annals_engine::Snapshot>,
+        number: usize,
+    ) -> Result<ViewRow, annals_engine::Error> {
+        let mut row = rows.row(number, Open::Whole)?;
+        self.leave_out(&mut row);
+        Ok(row)
+    }
+
     fn agent(
         &mut self,
         agent: &Subagent,
         document: &mut dyn Document,
         agents: &HashMap<String, &Subagent>,
         depth: usize,
-        out: &mut dyn Write,
+        out: &mut dyn Sink,
     ) -> Result<(), Failure> {
         if !self.agents.insert(agent.file.path.clone()) {
             return Ok(());
@@ -303,11 +402,11 @@ impl Exporter<'_> {
         let title = output::masked(&format!("{name} {about}")).into_owned();
         let mut text = String::new();
         document.begin_agent(title.trim(), &mut text);
-        out.write_all(text.as_bytes())?;
+        out.write(&text)?;
         self.rows(&snapshot.conversation(None, turn::PAUSE_MS)?, document, agents, depth, out)?;
         text.clear();
         document.end_agent(&mut text);
-        Ok(out.write_all(text.as_bytes())?)
+        out.write(&text)
     }
 
     /// Removes what should not be exported from a row.
@@ -335,23 +434,39 @@ impl Exporter<'_> {
 
     /// Writes a line about the session, then the items of the full view.
     fn json(
-        &self,
+        &mut self,
+        file: &TranscriptFile,
         row: Option<SessionRow>,
         conversation: &Conversation<'_>,
+        selected: &Selected<'_>,
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
-        if let Some(row) = row {
-            output::json_line(out, &to_wire::session(row))?;
+        match row {
+            Some(row) => writeln!(out, "{}", json_line(&to_wire::session(row))?)?,
+            None => writeln!(out, "{}", json_line(&json!({"id": file.session, "agentId": file.agent}))?)?,
         }
         let to_wire = ToWire::of(conversation.transcript());
-        let selected = Selected::of(self.args, conversation, 0);
+        let progress = output::Progress::of_rows(conversation.steps().len());
         for step in conversation.steps() {
-            if selected.includes_step(conversation, step) {
-                output::json_line(out, &to_wire.item(conversation, step)?)?;
+            progress.advance();
+            if !selected.includes_step(conversation, step) {
+                continue;
             }
+            let item = guarded(|| Some(json_line(&to_wire.item(conversation, step).ok()?)));
+            let Some(Some(Ok(line))) = item else {
+                self.left_out += 1;
+                continue;
+            };
+            writeln!(out, "{line}")?;
         }
+        progress.finish();
         Ok(())
     }
+}
+
+/// Returns an object as a line of JSON, masked.
+fn json_line(value: &impl serde::Serialize) -> Result<String, serde_json::Error> {
+    Ok(output::mask::masked_export_line(annals_api::json_line(value)?))
 }
 
 /// Refuses options that would have no effect.
@@ -372,6 +487,13 @@ fn check_arguments(args: &Export, format: Format) -> Result<(), Failure> {
         || args.no_images
         || args.subagents
         || args.context;
+    if args.split && !format.has_pages() {
+        return Err(Failure::usage("only HTML and Markdown can be split into pages", "omit `--split`"));
+    }
+    let is_file = ending.is_some_and(|ending| Format::of_ending(ending).is_some());
+    if args.split && (is_file || args.output.as_deref() == Some(Path::new("-"))) {
+        return Err(Failure::usage("`--split` needs a folder", "give one with `-o FOLDER`"));
+    }
     if format == Format::Json && is_for_documents {
         let text =
             "JSON has the entries as they are: options that add or leave out parts have no effect there";
@@ -382,8 +504,9 @@ fn check_arguments(args: &Export, format: Format) -> Result<(), Failure> {
 
 /// Returns a name that no other file of the folder has: sessions in several config folders may have the same id.
 fn free_name(names: &mut HashSet<String>, name: &str) -> String {
-    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-    let others = (2..).map(|number| format!("{stem}-{number}.{ending}"));
+    let (stem, ending) =
+        name.rsplit_once('.').map_or((name, String::new()), |(stem, ending)| (stem, format!(".{ending}")));
+    let others = (2..).map(|number| format!("{stem}-{number}{ending}"));
     let mut all = std::iter::once(name.to_owned()).chain(others);
     all.find(|name| names.insert(name.clone())).expect("there is always another number")
 }
@@ -391,17 +514,6 @@ fn free_name(names: &mut HashSet<String>, name: &str) -> String {
 fn note_folder(folder: &Path, sessions: usize) {
     let folder = folder.to_string_lossy();
     output::note(&format!("wrote {} to {}", output::count(sessions, "session"), output::clean(&folder)));
-}
-
-/// Returns whether a file would be in a folder, through whatever links.
-fn is_below(file: &Path, folder: &Path) -> bool {
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let real = |path: &Path| path.canonicalize().ok();
-    real(parent).zip(real(folder)).is_some_and(|(parent, folder)| parent.starts_with(folder))
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::cannot_write(path, error)
 }
 
 /// Which rows are exported.
@@ -449,17 +561,24 @@ impl<'a> Selected<'a> {
 }
 
 /// Collects what an export says about its session.
-fn about(file: &TranscriptFile, row: Option<&SessionRow>, conversation: &Conversation<'_>) -> About {
+fn about(
+    file: &TranscriptFile,
+    row: Option<&SessionRow>,
+    conversation: &Conversation<'_>,
+    selected: &Selected<'_>,
+) -> About {
     let facts = row.map(|row| &row.facts);
     let title = facts
         .and_then(|facts| facts.title.as_ref())
         .map(|title| output::masked_title(&title.text).into_owned());
     let ids = conversation.session().id_texts();
-    let turns = conversation.turns().iter().map(|turn| {
+    let is_exported =
+        |turn: &&Turn| selected.includes_step(conversation, &Step::Entry { node: turn.node, live: true });
+    let turns = conversation.turns().iter().filter(is_exported).map(|turn| {
         let id = conversation.session().nodes()[turn.node].id.map(|id| ids.get(id));
         let prompt = &turn.prompt;
         let prompt = if turn.prompt_is_cut { output::masked_cut(prompt) } else { output::masked(prompt) };
-        (turn.number, id, output::conversation::one_line(&prompt, 70))
+        TurnRef { number: turn.number, uuid: id, prompt: output::conversation::one_line(&prompt, 70) }
     });
     let times = conversation.turns();
     let time = |ms: Option<i64>| ms.map(output::time_of_ms);
@@ -484,19 +603,21 @@ fn about(file: &TranscriptFile, row: Option<&SessionRow>, conversation: &Convers
 }
 
 /// Returns what stands behind the title of a call: what came of it, changed lines, time, how it ended.
-pub(super) fn call_facts(row: &ViewRow) -> Vec<String> {
+fn call_facts(row: &ViewRow) -> Vec<String> {
     let Some(tool) = &row.tool else { return Vec::new() };
     let mut facts = tool.facts.clone();
-    facts.extend(tool.added.zip(tool.removed).map(|(added, removed)| format!("+{added} −{removed}")));
+    // A call that failed changed nothing.
+    let changes = tool.added.zip(tool.removed).filter(|_| tool.state == ToolState::Ok);
+    facts.extend(changes.map(|(added, removed)| format!("+{added} −{removed}")));
     facts.extend(tool.duration_ms.filter(|ms| *ms >= 100).map(duration));
-    if tool.state != annals_proto::ToolState::Ok {
+    if tool.state != ToolState::Ok {
         facts.push(tool.state.to_string());
     }
     facts
 }
 
 /// Returns the words of a row that is a mark in the conversation.
-pub(super) fn mark_words(row: &ViewRow) -> String {
+fn mark_words(row: &ViewRow) -> String {
     match (&row.compaction, row.kind) {
         (Some(compaction), _) => {
             let tokens = |tokens: Option<u64>| tokens.map(|tokens| format!("{}k", tokens.div_ceil(1000)));
@@ -512,6 +633,52 @@ pub(super) fn mark_words(row: &ViewRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Fails to mask lines with a certain word.
+    struct Broken;
+
+    impl Filter for Broken {
+        fn entry<'l>(&self, line: &'l [u8]) -> (Cow<'l, [u8]>, usize) {
+            let text = String::from_utf8_lossy(line);
+            assert!(!text.contains("unmaskable"), "{text}");
+            (Cow::Borrowed(line), 0)
+        }
+    }
+
+    #[test]
+    fn a_part_that_cannot_be_masked_is_left_out_and_counted() {
+        let lines = testkit::transcript::Transcript::session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55")
+            .user("u1", "Boil water")
+            .assistant("a1", |reply| reply.id("m1").text("This is unmaskable"))
+            .user("u2", "Thanks");
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("projects/-src");
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
+        std::fs::write(&path, lines.to_string()).unwrap();
+        let roots = annals_engine::Roots::given(vec![root.path().into()]).unwrap();
+        let engine = Engine::open(roots, annals_engine::Home::at(root.path().join("annals")));
+        let command = ["annals", "export", "x", "-o", "-"].map(std::ffi::OsString::from);
+        let args = crate::args::Args::read(crate::args::command(), command).unwrap();
+        let crate::args::Command::Export(args) = &args.command else { panic!("it is an export") };
+        let mut exporter = Exporter {
+            engine: &engine,
+            args,
+            format: Format::Text,
+            filter: Some(&Broken),
+            files: Files { engine: &engine, force: false },
+            left_out: 0,
+            agents: HashSet::new(),
+        };
+        let mut out = Vec::new();
+        let file = engine.session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55".as_ref()).unwrap();
+        exporter.session(&file, Destination::File(&mut out)).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("Boil water") && text.contains("Thanks"), "{text}");
+        assert!(!text.contains("unmaskable"), "{text}");
+        assert_eq!(exporter.left_out, 1);
+        assert_eq!(format!("{:?}", exporter.code()), format!("{:?}", ExitCode::from(FAILED)));
+    }
 
     #[test]
     fn a_file_ending_names_a_format() {

@@ -80,6 +80,13 @@ const MARKDOWN: &str = "# Tea /<b/>timer/</b/>
 - time: 2026-03-01 10:00 +00:00 – 2026-03-01 10:00 +00:00
 - turns: 2
 
+<details><summary>Turns</summary>
+
+1. [Boil /<script/>alert(1)/</script/> it](#you-1)
+2. [Thanks 茶](#you-2)
+
+</details>
+
 ## You 1
 
 > ```
@@ -109,7 +116,6 @@ no water
 <details><summary><b>Edit</b> a.rs <i>+1 −1 · 1 s</i></summary>
 
 ```diff
-@@ -0 +0 @@
 -let x = 1;
 +let x = 2;
 ```
@@ -235,6 +241,103 @@ fn a_project_becomes_a_folder_with_an_index() {
     assert!(folder.join(format!("annals-{SESSION}.html")).is_file());
 }
 
+/// A home with a session of several megabytes, of 40 turns.
+fn big_home() -> Home {
+    let home = Home::new();
+    let mut lines = Transcript::session(SESSION);
+    for turn in 1..=40 {
+        let reply = "The kettle is warm. ".repeat(5000);
+        lines = lines
+            .user(&format!("u{turn}"), format!("Turn {turn}"))
+            .assistant(&format!("a{turn}"), |message| message.id(&format!("m{turn}")).text(&reply));
+    }
+    home.write(format!(".claude/projects/-home-mia-tea/{SESSION}.jsonl"), lines.to_string());
+    home
+}
+
+#[test]
+fn a_split_session_is_a_folder_of_pages_with_an_index() {
+    let home = big_home();
+    let folder = home.path().join("pages");
+    for (format, index, ending, link) in [
+        ("html", "index.html", "html", "<a href=\"page-002.html#u12\">Turn 12</a>"),
+        ("md", "README.md", "md", "12. [Turn 12](page-002.md#you-12)"),
+    ] {
+        let args = ["export", SESSION, "--split", "--format", format, "-o", folder.to_str().unwrap()];
+        let ran = annals(&home, &args);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let index = fs::read_to_string(folder.join(index)).unwrap();
+        assert!(index.contains(link), "{index}");
+        let page =
+            |number: usize| fs::read_to_string(folder.join(format!("page-{number:03}.{ending}"))).unwrap();
+        let pages: Vec<String> = (1..=4).map(page).collect();
+        assert!(!folder.join(format!("page-005.{ending}")).exists());
+        assert!(pages.iter().all(|page| page.len() < 2_000_000));
+        let replies: usize = pages.iter().map(|page| page.matches("The kettle is warm.").count()).sum();
+        assert_eq!(replies, 40 * 5000, "nothing is lost between pages");
+        for turn in 1..=40 {
+            let starts = [format!("id=\"u{turn}\""), format!("## You {turn}\n")];
+            let found = pages.iter().filter(|page| starts.iter().any(|start| page.contains(start)));
+            assert_eq!(found.count(), 1, "turn {turn} is on one page");
+        }
+        assert!(
+            pages[1].contains(&format!("page-001.{ending}"))
+                && pages[1].contains(&format!("page-003.{ending}"))
+        );
+        assert!(!pages[0].contains(&format!("page-000.{ending}")));
+        assert!(!pages[3].contains(&format!("page-005.{ending}")));
+    }
+}
+
+#[test]
+fn a_session_of_more_than_16_mb_is_split_unless_the_output_is_a_file() {
+    let home = Home::new();
+    let mut lines = Transcript::session(SESSION);
+    for turn in 1..=17 {
+        let reply = "x ".repeat(500_000);
+        lines = lines
+            .user(&format!("u{turn}"), format!("Turn {turn}"))
+            .assistant(&format!("a{turn}"), |message| message.id(&format!("m{turn}")).text(&reply));
+    }
+    home.write(format!(".claude/projects/-home-mia-tea/{SESSION}.jsonl"), lines.to_string());
+    let (folder, file) = (home.path().join("big"), home.path().join("big.html"));
+    for path in [&folder, &file] {
+        let ran = annals(&home, &["export", SESSION, "-o", path.to_str().unwrap()]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    assert!(folder.join("index.html").is_file() && folder.join("page-002.html").is_file());
+    assert!(file.is_file());
+}
+
+#[test]
+fn the_table_of_contents_lists_the_turns_that_are_exported() {
+    let page = exported(&home(), &["--turn", "2"]);
+    assert!(!page.contains("href=\"#u1\"") && page.contains("href=\"#u2\""), "{page}");
+}
+
+#[test]
+fn a_report_says_what_was_masked() {
+    let home = Home::new();
+    let token = format!("ghp_{}", "Q7fZk2mX9rT4w8B3cLs6".repeat(2).split_at(36).0);
+    let url = "postgres://app:c0rrect-horse@db.internal/prod";
+    let lines = Transcript::session(SESSION)
+        .user("u1", format!("Use {token} and {url}"))
+        .assistant("a1", |reply| reply.id("m1").text(&format!("Yes, {token}")));
+    home.write(format!(".claude/projects/-home-mia-tea/{SESSION}.jsonl"), lines.to_string());
+    let report = "2 secrets masked: 1 github-token, 1 url-password";
+    for format in ["html", "md", "text", "json"] {
+        let ran = annals(&home, &["export", SESSION, "-o", "-", "--format", format]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains(report), "{format}: {}", ran.stderr);
+        assert!(!ran.stdout.contains(&token) && !ran.stdout.contains("c0rrect"), "{format}");
+        assert_eq!(ran.stdout.contains("2 secrets masked"), format != "json", "{format}: {}", ran.stdout);
+        for option in ["--reveal", "--no-redact"] {
+            let ran = annals(&home, &["export", SESSION, "-o", "-", "--format", format, option]);
+            assert!(ran.stdout.contains(&token) && !ran.stderr.contains("masked"), "{format} {option}");
+        }
+    }
+}
+
 #[test]
 fn what_an_option_would_not_change_is_refused() {
     let home = home();
@@ -243,6 +346,9 @@ fn what_an_option_would_not_change_is_refused() {
         &["-o", "tea.pdf"],
         &["-o", ".", "--force"],
         &["-o", "/dev/null", "--force"],
+        &["-o", "tea.html", "--split"],
+        &["-o", "-", "--split"],
+        &["-o", "tea", "--split", "--format", "text"],
     ] {
         let ran = annals(&home, &[&["export", SESSION], args].concat());
         assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);

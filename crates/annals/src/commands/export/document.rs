@@ -4,21 +4,83 @@ use annals_proto::{ViewInline, ViewMark, ViewNode, ViewRow, ViewRowKind};
 use annals_render::html::escape;
 use annals_render::{markdown, text, visible};
 
-use super::{About, Document, call_facts, mark_words};
+use super::pages::{Place, page_name};
+use super::{About, Document, Image, TurnRef, call_facts, mark_words};
 
 /// Writes Markdown. Tools, reasoning and notices are folded.
-pub(super) struct Markdown;
+#[derive(Default)]
+pub(super) struct Markdown {
+    /// In how many subagents the rows are.
+    depth: usize,
+}
 
 /// Writes plain text.
-pub(super) struct Plain;
+#[derive(Default)]
+pub(super) struct Plain {
+    depth: usize,
+}
 
 /// Returns the document that lists several others.
 pub(super) fn index(documents: &[(String, About)]) -> String {
-    let mut out = String::from("# Sessions\n\n");
+    let mut out = String::from("# Sessions\n\n| session | turns | time |\n| --- | --: | --- |\n");
     for (name, about) in documents {
-        out.extend(["- [", &escaped(&about.title), "](", name, ")\n"]);
+        let fact = |wanted: &str| {
+            let found = about.facts.iter().find(|(name, _)| *name == wanted);
+            found.map_or_else(String::new, |(_, value)| escaped(value))
+        };
+        let title = escaped(&about.title);
+        out.extend(["| [", &title, "](", name, ") | ", &fact("turns"), " | ", &fact("time"), " |\n"]);
     }
     out
+}
+
+/// Returns the document that lists the pages of a session, by the turns that begin on each.
+pub(super) fn index_of_pages(about: &About, pages: &[Vec<TurnRef>], masked: Option<&str>) -> String {
+    let mut out = String::new();
+    out.extend(["# ", &escaped(&about.title), "\n\n"]);
+    facts(about, &mut out);
+    for (at, turns) in pages.iter().enumerate() {
+        let name = page_name(at + 1, "md");
+        out.extend(["## [Page ", &(at + 1).to_string(), "](", &name, ")\n\n"]);
+        contents(turns, &name, &mut out);
+        out.push('\n');
+    }
+    note_masked(masked, &mut out);
+    out
+}
+
+fn note_masked(masked: Option<&str>, out: &mut String) {
+    if let Some(masked) = masked {
+        out.extend(["---\n\n*", &escaped(masked), "*\n"]);
+    }
+}
+
+/// Writes links to the turns of a session; forges make an anchor of each heading.
+fn contents(turns: &[TurnRef], page: &str, out: &mut String) {
+    for turn in turns {
+        let number = turn.number.to_string();
+        let prompt = if turn.prompt.trim().is_empty() { "…".to_owned() } else { escaped(&turn.prompt) };
+        out.extend([&number, ". [", &prompt, "](", page, "#you-", &number, ")\n"]);
+    }
+}
+
+fn facts(about: &About, out: &mut String) {
+    for (name, value) in &about.facts {
+        out.extend(["- ", name, ": ", &escaped(value), "\n"]);
+    }
+    out.push('\n');
+}
+
+/// Writes links to the pages beside a page.
+fn neighbours(place: &Place, out: &mut String) {
+    let mut links = vec!["[all pages](README.md)".to_owned()];
+    if place.number > 1 {
+        links.push(format!("[previous]({})", page_name(place.number - 1, "md")));
+    }
+    if place.has_next {
+        links.push(format!("[next]({})", page_name(place.number + 1, "md")));
+    }
+    out.extend([&links.join(" · "), "\n\n"]);
 }
 
 fn escaped(text: &str) -> String {
@@ -67,22 +129,33 @@ fn on_one_line(text: &str) -> String {
 }
 
 impl Document for Markdown {
-    fn begin(&self, about: &About, out: &mut String) {
-        out.extend(["# ", &escaped(&about.title), "\n\n"]);
-        for (name, value) in &about.facts {
-            out.extend(["- ", name, ": ", &escaped(value), "\n"]);
+    fn begin(&self, about: &About, place: Option<&Place>, out: &mut String) {
+        out.extend(["# ", &escaped(&about.title)]);
+        if let Some(place) = place {
+            out.extend([", page ", &place.number.to_string(), "\n\n"]);
+            return neighbours(place, out);
         }
-        out.push('\n');
+        out.push_str("\n\n");
+        facts(about, out);
+        if about.turns.len() > 1 {
+            out.push_str("<details><summary>Turns</summary>\n\n");
+            contents(&about.turns, "", out);
+            out.push_str("\n</details>\n\n");
+        }
     }
 
-    fn row(&mut self, row: &ViewRow, _: &dyn Fn(usize) -> Option<(&'static str, String)>, out: &mut String) {
+    fn row(&mut self, row: &ViewRow, _: &dyn Fn(usize) -> Option<Image>, out: &mut String) {
         let nodes = row.nodes.as_deref().unwrap_or_default();
         let content = |out: &mut String| markdown::nodes(nodes, "", out);
         let cause = row.cause.as_deref().unwrap_or("notice").replace('_', " ");
         match row.kind {
             ViewRowKind::Prompt => {
                 let turn = row.turn.map_or_else(String::new, |turn| format!(" {turn}"));
-                out.extend(["## You", &turn, "\n\n"]);
+                if self.depth == 0 {
+                    out.extend(["## You", &turn, "\n\n"]);
+                } else {
+                    out.push_str("**Task**\n\n");
+                }
                 markdown::nodes(&nodes.iter().map(as_paragraph).collect::<Vec<_>>(), "> ", out);
                 out.push('\n');
             }
@@ -107,21 +180,29 @@ impl Document for Markdown {
         }
     }
 
-    fn begin_agent(&self, title: &str, out: &mut String) {
+    fn begin_agent(&mut self, title: &str, out: &mut String) {
+        self.depth += 1;
         out.push_str("<details><summary><b>Agent</b> ");
         out.push_str(&on_one_line(title));
         out.push_str("</summary>\n\n");
     }
 
-    fn end_agent(&self, out: &mut String) {
+    fn end_agent(&mut self, out: &mut String) {
+        self.depth -= 1;
         out.push_str("</details>\n\n");
     }
 
-    fn end(&self, _: &mut String) {}
+    fn end(&self, place: Option<&Place>, masked: Option<&str>, out: &mut String) {
+        if let Some(place) = place {
+            out.push_str("---\n\n");
+            neighbours(place, out);
+        }
+        note_masked(masked, out);
+    }
 }
 
 impl Document for Plain {
-    fn begin(&self, about: &About, out: &mut String) {
+    fn begin(&self, about: &About, _: Option<&Place>, out: &mut String) {
         out.extend([&*visible(&about.title), "\n\n"]);
         for (name, value) in &about.facts {
             out.extend([name, ": ", &*visible(value), "\n"]);
@@ -129,11 +210,11 @@ impl Document for Plain {
         out.push('\n');
     }
 
-    fn row(&mut self, row: &ViewRow, _: &dyn Fn(usize) -> Option<(&'static str, String)>, out: &mut String) {
+    fn row(&mut self, row: &ViewRow, _: &dyn Fn(usize) -> Option<Image>, out: &mut String) {
         let nodes = row.nodes.as_deref().unwrap_or_default();
         match row.kind {
             ViewRowKind::Prompt => {
-                out.push_str("You\n");
+                out.push_str(if self.depth == 0 { "You\n" } else { "Task\n" });
                 text::nodes(nodes, "> ", out);
             }
             ViewRowKind::Reply => text::nodes(nodes, "", out),
@@ -158,13 +239,19 @@ impl Document for Plain {
         out.push('\n');
     }
 
-    fn begin_agent(&self, title: &str, out: &mut String) {
+    fn begin_agent(&mut self, title: &str, out: &mut String) {
+        self.depth += 1;
         out.extend(["==== agent ", &*visible(title), "\n\n"]);
     }
 
-    fn end_agent(&self, out: &mut String) {
+    fn end_agent(&mut self, out: &mut String) {
+        self.depth -= 1;
         out.push_str("==== end of the agent\n\n");
     }
 
-    fn end(&self, _: &mut String) {}
+    fn end(&self, _: Option<&Place>, masked: Option<&str>, out: &mut String) {
+        if let Some(masked) = masked {
+            out.extend(["---- ", masked, "\n"]);
+        }
+    }
 }

@@ -4,18 +4,28 @@ use annals_proto::{ToolState, ViewRow, ViewRowKind};
 use annals_render::html::{escape, nodes_with};
 use annals_render::visible;
 
-use super::{About, Document, call_facts, mark_words};
+use super::pages::{Place, page_name};
+use super::{About, Document, Image, TurnRef, call_facts, mark_words};
 
 const STYLE: &str = include_str!("page.css");
 /// Nothing is loaded and nothing runs, whatever the page contains.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
+/// Switches for what is shown and for the colours. The style sheet asks whether they are on, so that they need no script.
+const VIEW_SWITCHES: &str = "<form class=\"bar\"><label><input type=\"checkbox\" id=\"show-tools\" checked>Tools</label>\
+<label><input type=\"checkbox\" id=\"show-thinking\" checked>Thinking</label>\
+<label><input type=\"checkbox\" id=\"show-notices\" checked>Notices</label>\
+<label><input type=\"radio\" name=\"look\" checked>Auto</label><label><input type=\"radio\" name=\"look\" id=\"look-light\">Light</label>\
+<label><input type=\"radio\" name=\"look\" id=\"look-dark\">Dark</label></form>\n";
+
 /// Writes a page.
 #[derive(Default)]
 pub(super) struct Page {
     /// The entry of the last row, whose first row has its uuid as an anchor.
     last: Option<String>,
+    /// In how many subagents the rows are.
+    depth: usize,
 }
 
 /// Returns the page that lists several others.
@@ -38,8 +48,78 @@ pub(super) fn index(pages: &[(String, About)]) -> String {
         }
         out.push_str("</li>\n");
     }
-    out.push_str("</ul></main></body></html>\n");
+    out.push_str("</ul>\n");
+    finish(None, &mut out);
     out
+}
+
+/// Returns the page that lists the pages of a session, by the turns that begin on each.
+pub(super) fn index_of_pages(about: &About, pages: &[Vec<TurnRef>], masked: Option<&str>) -> String {
+    let mut out = String::new();
+    head(&about.title, &mut out);
+    out.push_str("<main><header><h1>");
+    text(&about.title, &mut out);
+    out.push_str("</h1>\n");
+    facts(about, &mut out);
+    out.push_str("</header>\n");
+    for (at, turns) in pages.iter().enumerate() {
+        let name = page_name(at + 1, "html");
+        out.push_str("<section class=\"pages\"><h2><a href=\"");
+        escape(&name, &mut out);
+        out.push_str(&format!("\">Page {}</a></h2>\n", at + 1));
+        contents(turns, &name, &mut out);
+        out.push_str("</section>\n");
+    }
+    finish(masked, &mut out);
+    out
+}
+
+/// Writes links to turns, on this page or on another one.
+fn contents(turns: &[TurnRef], page: &str, out: &mut String) {
+    out.push_str("<ol>\n");
+    for TurnRef { number, uuid, prompt } in turns {
+        out.push_str(&["<li value=\"", &number.to_string(), "\"><a href=\"", page, "#"].concat());
+        text(uuid.as_deref().unwrap_or_default(), out);
+        out.push_str("\">");
+        text(if prompt.trim().is_empty() { "…" } else { prompt }, out);
+        out.push_str("</a></li>\n");
+    }
+    out.push_str("</ol>");
+}
+
+fn facts(about: &About, out: &mut String) {
+    out.push_str("<dl>");
+    for (name, value) in &about.facts {
+        out.extend(["<dt>", name, "</dt><dd>"]);
+        text(value, out);
+        out.push_str("</dd>\n");
+    }
+    out.push_str("</dl>");
+}
+
+/// Writes links to the pages beside a page.
+fn neighbours(place: &Place, out: &mut String) {
+    out.push_str("<p class=\"neighbours\">");
+    let mut link = |name: &str, words: &str| {
+        out.extend(["<a href=\"", name, "\">", words, "</a>\n"]);
+    };
+    if place.number > 1 {
+        link(&page_name(place.number - 1, "html"), "← Previous");
+    }
+    link("index.html", &format!("Page {} · all pages", place.number));
+    if place.has_next {
+        link(&page_name(place.number + 1, "html"), "Next →");
+    }
+    out.push_str("</p>\n");
+}
+
+fn finish(masked: Option<&str>, out: &mut String) {
+    if let Some(masked) = masked {
+        out.push_str("<p class=\"note\">");
+        text(masked, out);
+        out.push_str("</p>\n");
+    }
+    out.push_str("</main></body></html>\n");
 }
 
 /// Writes text with everything visible that hides or reorders.
@@ -73,25 +153,20 @@ impl Page {
         class: &str,
         name: &str,
         row: &ViewRow,
-        image: &dyn Fn(usize) -> Option<(&'static str, String)>,
+        image: &dyn Fn(usize) -> Option<Image>,
         out: &mut String,
     ) {
         self.open("details", class, row, out);
         out.push_str("<summary><b>");
         text(name, out);
         out.push_str("</b> <span class=\"what\">");
-        text(&row.summary, out);
+        text(if row.summary == name { "" } else { &row.summary }, out);
         out.push_str("</span></summary><div class=\"body\">\n");
         nodes_with(row.nodes.as_deref().unwrap_or_default(), out, image);
         out.push_str("</div></details>\n");
     }
 
-    fn call(
-        &mut self,
-        row: &ViewRow,
-        image: &dyn Fn(usize) -> Option<(&'static str, String)>,
-        out: &mut String,
-    ) {
+    fn call(&mut self, row: &ViewRow, image: &dyn Fn(usize) -> Option<Image>, out: &mut String) {
         let Some(tool) = &row.tool else { return };
         let class = match tool.state {
             ToolState::Ok => "call",
@@ -118,44 +193,36 @@ impl Page {
 }
 
 impl Document for Page {
-    fn begin(&self, about: &About, out: &mut String) {
+    fn begin(&self, about: &About, place: Option<&Place>, out: &mut String) {
         head(&about.title, out);
-        if about.turns.len() > 1 {
-            out.push_str("<nav><ol>\n");
-            for (number, uuid, prompt) in &about.turns {
-                out.push_str(&["<li value=\"", &number.to_string(), "\"><a href=\"#"].concat());
-                text(uuid.as_deref().unwrap_or_default(), out);
-                out.push_str("\">");
-                text(if prompt.trim().is_empty() { "…" } else { prompt }, out);
-                out.push_str("</a></li>\n");
-            }
-            out.push_str("</ol></nav>\n");
+        out.push_str(VIEW_SWITCHES);
+        if about.turns.len() > 1 || place.is_some() && !about.turns.is_empty() {
+            out.push_str("<nav aria-label=\"turns\">");
+            contents(&about.turns, "", out);
+            out.push_str("</nav>\n");
         }
         out.push_str("<main><header><h1>");
         text(&about.title, out);
-        out.push_str("</h1>\n<dl>");
-        for (name, value) in &about.facts {
-            out.extend(["<dt>", name, "</dt><dd>"]);
-            text(value, out);
-            out.push_str("</dd>\n");
+        out.push_str("</h1>\n");
+        match place {
+            Some(place) => neighbours(place, out),
+            None => facts(about, out),
         }
-        out.push_str("</dl></header>\n");
+        out.push_str("</header>\n");
     }
 
-    fn row(
-        &mut self,
-        row: &ViewRow,
-        image: &dyn Fn(usize) -> Option<(&'static str, String)>,
-        out: &mut String,
-    ) {
+    fn row(&mut self, row: &ViewRow, image: &dyn Fn(usize) -> Option<Image>, out: &mut String) {
         let cause = row.cause.as_deref().unwrap_or("notice").replace('_', " ");
         match row.kind {
             ViewRowKind::Prompt => {
-                self.open("section", "user", row, out);
+                self.open("section", if self.depth == 0 { "user" } else { "user task" }, row, out);
                 out.push_str("<a class=\"who\" href=\"#");
                 text(row.uuid.as_deref().unwrap_or_default(), out);
                 out.push_str("\">");
-                text(&row.turn.map_or_else(|| "You".to_owned(), |turn| format!("You · {turn}")), out);
+                match row.turn.filter(|_| self.depth == 0) {
+                    Some(turn) => text(&format!("You · {turn}"), out),
+                    None => text(if self.depth == 0 { "You" } else { "Task" }, out),
+                }
                 if let Some(time) = row.timestamp.as_deref().and_then(|time| time.get(..16)) {
                     text(&format!(" · {}", time.replace('T', " ")), out);
                 }
@@ -183,17 +250,22 @@ impl Document for Page {
         }
     }
 
-    fn begin_agent(&self, title: &str, out: &mut String) {
+    fn begin_agent(&mut self, title: &str, out: &mut String) {
+        self.depth += 1;
         out.push_str("<details class=\"agent\"><summary><b>Agent</b> <span class=\"what\">");
         text(title, out);
         out.push_str("</span></summary><div class=\"body\">\n");
     }
 
-    fn end_agent(&self, out: &mut String) {
+    fn end_agent(&mut self, out: &mut String) {
+        self.depth -= 1;
         out.push_str("</div></details>\n");
     }
 
-    fn end(&self, out: &mut String) {
-        out.push_str("</main></body></html>\n");
+    fn end(&self, place: Option<&Place>, masked: Option<&str>, out: &mut String) {
+        if let Some(place) = place {
+            neighbours(place, out);
+        }
+        finish(masked, out);
     }
 }
