@@ -238,7 +238,7 @@ impl<'a> CallParts<'a> {
     fn failure(&self) -> Option<String> {
         let text = self.result?.content().text();
         let text = text.trim().trim_start_matches("<tool_use_error>").trim_start();
-        let first = text.lines().next()?;
+        let first = text.lines().next()?.trim_end_matches("</tool_use_error>");
         let code =
             first.strip_prefix("Exit code ").filter(|code| code.bytes().all(|byte| byte.is_ascii_digit()));
         Some(code.map_or_else(|| one_line(first, 80), |code| format!("exit {code}")))
