@@ -51,6 +51,20 @@ export const en = {
   summaryMessage: 'summary of what was compacted', rail: 'Overview of the conversation: drag to scroll',
   rawRecord: 'Record',
 
+  compactionTitle: 'Compaction: before and after', fates: { kept: 'kept', summarised: 'in the summary', dropped: 'dropped' }, origins: { summary: 'summary', kept: 'kept', added: 'added' },
+  readAgain: 'Read again after the compaction', nothingReadAgain: 'No file that was read before was read again.', noCompaction: 'This entry is not a compaction.', beforeAfter: 'before / after',
+  showInConversation: 'Show in the conversation', branchTitle: 'A branch and what the conversation went on with', compareBranch: 'compare', noBranch: 'This entry is not on a branch that was left.',
+  leftSide: (entries: number) => `The branch that was left${entries > 0 ? `: ${s(entries, 'entry', 'entries')}` : ''}`, liveSide: 'The live conversation: a resume goes on here', noChangesHere: 'no file changed', nothingHere: 'Nothing follows.',
+  fileHistory: 'History of the file', noMoments: 'No call of this conversation names this file, and there is no copy of it.', moments: 'Moment in the history of the file', moment: (at: number, total: number) => `${at} of ${total.toLocaleString('en')}`, version: (version: number) => `Version ${version}`,
+  sinceVersion: (version: number) => `Changes since version ${version}`, wholeFile: 'Whole file', noDifference: 'Both versions are the same.',
+  modelNow: 'now', modelAt: (turn: number, at: number, total: number) => `turn ${turn}, ${at.toLocaleString('en')} of ${total.toLocaleString('en')}`, modelSlider: 'Entry at which the session would be resumed', modelToNow: 'Back to now',
+  modelMessagesThen: (count: number, tokens: string) => `${s(count, 'message')}, ≈ ${tokens} tokens of text: what Claude Code would have sent then`,
+  writers: (count: number) => `${count} writers`, writersHint: 'Several processes of Claude Code have this session open. Their messages may end up in different branches.',
+  has: 'Only with', hasFilters: { errors: 'errors', compactions: 'compactions', branches: 'branches', damage: 'problems' }, counted: (done: number, total: number) => `${done.toLocaleString('en')} of ${total.toLocaleString('en')} read`,
+  inAgents: (count: number) => `${s(count, 'hit')} in subagents`, whyReplies: (key: string) => `Replies behind ${key}`, replyCount: (shown: number, total: number) => (shown < total ? `the ${shown.toLocaleString('en')} most expensive of ${s(total, 'reply', 'replies')}` : s(total, 'reply', 'replies')), copies: (count: number) => s(count, 'copy', 'copies'), replyLink: 'Open the reply',
+  healthStop: 'Stop', healthProgress: (done: number, total: number) => `${done.toLocaleString('en')} of ${s(total, 'session')} checked`, healthSum: (errors: number, warnings: number, sessions: number) => `${s(errors, 'error')} and ${s(warnings, 'warning')} in ${s(sessions, 'session')}`,
+  repairPlan: 'This shows what a repair would change, and changes nothing:', copyCommand: 'Copy command',
+
   find: 'Find in this conversation', findCount: (at: number, total: number) => (total === 0 ? 'no hits' : `${at} of ${total.toLocaleString('en')}`), next: 'Next', previous: 'Previous',
   searchField: 'Words, "phrases", -not, tool:Bash, in:output', searchCount: (hits: number, sessions: number, ms: number) => `${s(hits, 'hit')} in ${s(sessions, 'session')}, ${ms} ms`,
   fields: { prompt: 'prompt', reply: 'answer', thinking: 'thinking', tool: 'tool', input: 'tool input', output: 'tool output', title: 'title', summary: 'summary', notification: 'notification' },
@@ -77,7 +91,7 @@ export const en = {
     branch: 'Next branch', open: 'Open or close the card', openTurn: 'Open or close the turn', openAll: 'Open or close all turns', read: 'Read', work: 'Work', model: 'Model', raw: 'Raw', inspector: 'Inspector', nextTab: 'Next tab', previousTab: 'Previous tab', outline: 'Outline',
     start: 'Start', end: 'End, and follow', sessions: 'Sessions', search: 'Search', usage: 'Usage', health: 'Health', out: 'Out of the subagent', into: 'Into the subagent',
     nextSession: 'Next session', previousSession: 'Previous session', copyLink: 'Copy link to the row', copyText: 'Copy the row as text', copyResume: 'Copy resume command', theme: 'Theme', split: 'Side-by-side diffs', close: 'Close, then back', help: 'List the keys',
-    mark: 'Mark the row', toMark: 'Go to the mark',
+    mark: 'Mark the row', toMark: 'Go to the mark', compare: 'Compaction, branch or file of the row',
   },
 };
 
