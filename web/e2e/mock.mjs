@@ -85,7 +85,7 @@ export class MockSession {
       : [{ t: 'ansi', lines: Array.from({ length: 20 }, (_, index) => [`${seed} line ${index} `, [index % 4 === 0 ? 'fg1' : 'fg2', 'ok']]) }, { t: 'more', lines: 792, bytes: 51200, part: 0, from: 20 }];
     return {
       ...base, summary: isFailed ? 'error: the test failed' : title,
-      tool: { id: `t${positive}`, name, title, state: isFailed ? 'error' : 'ok', durationMs: 120 + (positive % 90) * 100, facts: isFailed ? ['exit 1'] : facts, file: name === 'Bash' ? null : `/home/mia/annals/${title}`, ...(name === 'Edit' && { added: 2, removed: 1 }) },
+      tool: { id: `t${positive}`, name, title, state: isFailed ? 'error' : 'ok', durationMs: 120 + (positive % 90) * 100, facts: isFailed ? ['the test of the parser failed'] : facts, file: name === 'Bash' ? null : `/home/mia/annals/${title}`, ...(name === 'Edit' && { added: 2, removed: 1 }) },
       ...(isOpen && { input: [{ t: 'code', lang: 'bash', lines: [[title]] }], output }),
     };
   }

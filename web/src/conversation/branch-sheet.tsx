@@ -71,7 +71,7 @@ function Side({ reader, range: [first, last], title, goTo }: { reader: Reader; r
     {shown.map((row) => <SideRow key={row.row} reader={reader} row={row} goTo={goTo} />)}
     {failure.value && <p class="trouble">{failure.value}</p>}
     {next < last && rows.value.length > 0 && <button type="button" class="more" onClick={load}>{t.more}</button>}
-    {last <= first && <p class="empty">{t.nothingHere}</p>}
+    {next >= last && shown.length === 0 && <p class="empty">{t.nothingHere}</p>}
   </section>;
 }
 

@@ -1,7 +1,7 @@
 /** Find in one conversation: the server searches all of it, the page marks what is on the screen. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { call } from '../rpc.ts';
 import { amend, format, route, type Route } from '../route.ts';
 import { texts } from '../text.ts';
@@ -20,7 +20,8 @@ export function FindBar({ reader, start, onClose }: { reader: Reader; start: str
   const at = useSignal(-1);
   const field = useRef<HTMLInputElement>(null);
   const opened = useRef<number | undefined>(undefined);
-  useEffect(() => {
+  // Before the browser handles the next key, which belongs to the field.
+  useLayoutEffect(() => {
     field.current?.focus();
     field.current?.select();
     return () => {

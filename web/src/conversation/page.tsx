@@ -146,7 +146,7 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
 
   return <div class="conversation" data-inspector={hasInspector.value} data-outline={hasOutline.value}>
     <ConversationHead reader={reader} at={at} session={known} />
-    {isFinding.value && <FindBar reader={reader} start={at.find ?? ''} onClose={() => { isFinding.value = false; }} />}
+    {isFinding.value && <FindBar key={at.agent ?? ''} reader={reader} start={at.find ?? ''} onClose={() => { isFinding.value = false; }} />}
     <Outline reader={reader} />
     <Transcript key={`${at.session} ${at.agent ?? ''} ${at.workspace ?? ''}`} reader={reader} record={at.record} isLive={sessions.peek().find(({ id }) => id === at.session)?.live ?? false}
       onStart={() => { isStarted.current = reader; }} />
