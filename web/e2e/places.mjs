@@ -9,6 +9,8 @@ import { Mock, MockSession, assets } from './mock.mjs';
 
 const FIRST = '11111111-0000-4000-8000-000000000001';
 const HOSTILE = '33333333-0000-4000-8000-000000000003';
+const BOUNDARY = '11111111-0000-4000-8000-000000000020';
+const compact = (session) => { session.kinds[20] = 'k'; session.compaction = 20; };
 const TOKEN = 'token=a-token-for-the-tests';
 
 async function open({ browser, dist }, path = '/', { readOnly = false, more = 0, change, ...options } = {}) {
@@ -69,11 +71,14 @@ export const checks = [
   ['sessions: 10,000 of them scroll, and only those on the screen are elements', async (stage) => {
     const { page, close } = await open(stage, '/', { more: 10_000 });
     await page.locator('.count', { hasText: '10,002' }).waitFor();
+    const whole = await page.evaluate(() => performance.now());
     assert.ok(await page.locator('.session').count() < 60);
+    const [entry] = await page.evaluate(() => performance.getEntriesByType('paint').filter(({ name }) => name === 'first-contentful-paint').map(({ startTime }) => startTime));
     await page.locator('.screen').first().focus();
     await page.keyboard.press('G');
     await page.locator('.session', { hasText: 'Session 9999' }).waitFor();
     await close();
+    return `first paint ${entry.toFixed(0)} ms, all 10,002 listed within ${whole.toFixed(0)} ms`;
   }],
   ['conversation: four reading levels, fold lines, failed calls stay visible', async (stage) => {
     const { page, close } = await open(stage, `/s/${FIRST}`);
@@ -180,7 +185,7 @@ export const checks = [
     await close();
   }],
   ['compaction: before and after in two columns, what was kept and what the summary stands for', async (stage) => {
-    const { page, mock, close } = await open(stage, `/s/${FIRST}#L21`, { change: (session) => { session.kinds[20] = 'k'; session.compaction = 20; } });
+    const { page, mock, close } = await open(stage, `/s/${FIRST}#L21`, { change: compact });
     await page.locator('.compaction .sheet-link').first().click();
     await page.locator('.sheet .column').nth(1).waitFor();
     assert.deepEqual(await page.locator('.column').first().locator('.fate').allTextContents(), ['in the summary', 'in the summary', 'kept']);
@@ -417,14 +422,14 @@ export const checks = [
   ['accessibility: axe finds nothing in any place, light, dark and high contrast', async (stage) => {
     const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
     let count = 0;
-    for (const [theme, places] of [['light', ['/', `/s/${FIRST}`, `/s/${FIRST}?view=model`, `/s/${FIRST}?view=raw`, '/search?q=line', '/usage', '/health']], ['dark', ['/', `/s/${FIRST}`]], ['contrast', ['/', `/s/${FIRST}`]]]) {
+    for (const [theme, places] of [['light', ['/', `/s/${FIRST}`, `/s/${FIRST}?view=model`, `/s/${FIRST}?view=raw`, '/search?q=line', '/usage', '/usage?why=2026-11-03', '/health', `/s/${FIRST}?file=/home/mia/annals/src/read.rs`, `/s/${FIRST}?compaction=${BOUNDARY}`]], ['dark', ['/', `/s/${FIRST}`]], ['contrast', ['/', `/s/${FIRST}`]]]) {
       for (const place of places) {
-        const { page, close } = await open(stage, place);
+        const { page, close } = await open(stage, place, { change: compact });
         await page.evaluate((theme) => { localStorage.setItem('annals-theme', theme); }, theme);
         await page.reload();
         await page.locator('.session, .row, .hit, .plot, .panel').first().waitFor();
         await page.waitForTimeout(400);
-        if (place.startsWith('/s/') && !place.includes('view')) {
+        if (place.startsWith('/s/') && !place.includes('?')) {
           for (const head of (await page.locator('.transcript .card-head:visible').all()).slice(0, 3)) await head.click();
           await page.waitForTimeout(300);
         }
@@ -438,8 +443,8 @@ export const checks = [
     return `${count} pages`;
   }],
   ['phone: nothing is wider than 360 pixels, all places', async (stage) => {
-    for (const place of ['/', `/s/${FIRST}`, `/s/${HOSTILE}`, '/search?q=line', '/usage', '/health']) {
-      const { page, close } = await open(stage, place, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+    for (const place of ['/', `/s/${FIRST}`, `/s/${FIRST}?view=model`, `/s/${FIRST}?compaction=${BOUNDARY}`, `/s/${FIRST}?file=/home/mia/annals/src/read.rs`, `/s/${HOSTILE}`, '/search?q=line', '/usage?why=x', '/health']) {
+      const { page, close } = await open(stage, place, { change: compact, viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
       await page.locator('.session, .row, .hit, .plot, .panel').first().waitFor();
       await page.waitForTimeout(400);
       const width = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth));

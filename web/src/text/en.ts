@@ -46,7 +46,7 @@ export const en = {
   callFilter: 'tool:Bash err:yes slower:10s, or words', callColumns: { tool: 'Tool', subject: 'Subject', time: 'Start', length: 'Time', state: 'State' },
   noCalls: 'No calls match.', noFiles: 'No file was changed.', noAgents: 'No subagents.', versions: (count: number) => s(count, 'version'), edits: (count: number) => s(count, 'edit'),
   nextEdit: 'Next edit of this file',
-  backups: { kept: 'kept', no_file: 'did not exist', missing: 'missing', refused: 'refused' }, tokens: 'tokens', estimated: 'estimated', before: 'before', after: 'after',
+  backups: { kept: 'kept', no_file: 'did not exist', missing: 'missing', refused: 'refused' }, tokens: 'tokens', estimated: 'estimated', before: 'Before', after: 'After',
   severalSessions: 'Several sessions have this id. Choose one:', modelMessages: (count: number, tokens: string) => `${s(count, 'message')}, ≈ ${tokens} tokens of text: what Claude Code would send if it resumed now`,
   summaryMessage: 'summary of what was compacted', rail: 'Overview of the conversation: drag to scroll',
   rawRecord: 'Record',
