@@ -448,6 +448,38 @@ export interface FileBackup {
   version: number | null;
 }
 
+/** Parameters of `history/file`. */
+export interface FileParams {
+  /** The number of an earlier version: the answer is then the difference between the two. */
+  against?: number | null;
+  /** How many lines: 1000 by default, at most 5000. */
+  count?: number | null;
+  /** The first line, from 0. */
+  from?: number | null;
+  /** The path of the file, as `history/files` gives it. */
+  path: string;
+  /** Whether text is sent without masked secrets; refused unless the server allows it. */
+  reveal?: boolean | null;
+  /** The session's id, with or without the prefix `claude:`. */
+  sessionId: string;
+  /** The number of the version. If several versions have it, the last one counts. */
+  version: number;
+  /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
+  workspacePath?: string | null;
+}
+
+/** Result of `history/file`. */
+export interface FileResult {
+  /** What is left of the version. Unless it is kept, there is no content. */
+  backup: BackupState;
+  /** How many lines that has. */
+  lines: number;
+  /** The first line that is not in this answer, if there is one. */
+  next?: number | null;
+  /** Its content, or what is different from the other version. */
+  nodes: Array<ViewNode>;
+}
+
 /** A version of a file, as a snapshot of Claude Code records it. */
 export interface FileVersion {
   /** What is left of it. */
@@ -752,6 +784,11 @@ export interface LoadParams {
   all?: boolean | null;
   /** The `nextCursor` of the previous page. */
   cursor?: string | null;
+  /**
+   * Loads the session as it was when its file ended with this line, from 1. With `cursor` it has no effect: the next page is of
+   * the same lines.
+   */
+  lastLine?: number | null;
   /** The most messages to return: 10000 by default and at most. */
   limit?: number | null;
   /** Whether text is sent without masked secrets; refused unless the server allows it. */
@@ -1243,6 +1280,8 @@ export interface Session {
   version: string | null;
   /** Why it is not a conversation, in words; only with `--all`. */
   withoutConversation?: string | null;
+  /** How many processes of Claude Code have it open, if there are several: their messages may end up in different branches. */
+  writers?: number | null;
 }
 
 /** One session: parameters of `history/delete`, `history/archive` and `history/unarchive`. */
@@ -1700,14 +1739,86 @@ export interface UsageParams {
   timezone?: string | null;
   /** The first day of weeks, such as `sunday`; by default `monday`. */
   weekStart?: string | null;
+  /** The `key` of a row whose responses to return, too. */
+  why?: string | null;
   /** Only responses of sessions that began in this directory, or in one below it; an absolute path. */
   workspacePath?: string | null;
+}
+
+/** A response behind a number: a line of `annals usage --why KEY --json`. */
+export interface UsageReply {
+  /** How many are calls of advisors. */
+  advisorReplies: number;
+  /** The subagent. */
+  agentId: string | null;
+  /** Those of them that stay for an hour. */
+  cacheCreation1hTokens: number;
+  /** Those of them that stay for five minutes. */
+  cacheCreation5mTokens: number;
+  /** Tokens written to the cache, for all lifetimes. */
+  cacheCreationTokens: number;
+  /** Tokens read from the cache. */
+  cacheReadTokens: number;
+  /** In how many other places it was found. */
+  copies: number;
+  /** How the cost is known. */
+  costKind: CostKind | null;
+  /** The cost in US dollars of all responses whose cost is known; null if that of none is. */
+  costUsd: number | null;
+  /** How many ran in fast mode. */
+  fastReplies: number;
+  /** Input tokens that were neither written to nor read from the cache. */
+  inputTokens: number;
+  /** How many no transcript on disk has any more. */
+  keptReplies: number;
+  /** The number of its first line there. */
+  line: number;
+  /** How many lines it has, with those of copies. */
+  lines: number;
+  /** How many have a prompt of more than 200,000 tokens. */
+  longReplies: number;
+  /** The model. */
+  model: string;
+  /** How many have a counter that is not a possible number, and was left out. */
+  oddReplies: number;
+  /** Whether `outputTokens` is a lower bound, because some responses are unfinished. */
+  outputAtLeast: boolean;
+  /** Output tokens, thinking included. */
+  outputTokens: number;
+  /** The transcript that it is attributed to. */
+  path: Text;
+  /** How many are only known from the progress of a subagent whose transcript is gone. */
+  progressReplies: number;
+  /** The part of `costUsd` that lines record. */
+  recordedCostUsd: number;
+  /** How many responses there are. */
+  replies: number;
+  /** The session. */
+  session: string;
+  /** Output tokens spent on thinking, as far as they are recorded. */
+  thinkingTokens: number;
+  /** The earliest time of its lines. */
+  timestamp: string | null;
+  /** All tokens: input, output, written to and read from the cache. */
+  totalTokens: number;
+  /** How many of them have no stop reason, so that their output may be more than is recorded. */
+  unfinishedReplies: number;
+  /** How many have no known cost. */
+  unpricedReplies: number;
+  /** Pages that the server fetched. */
+  webFetches: number;
+  /** Web searches that ran on the server. */
+  webSearches: number;
 }
 
 /** The result of `history/usage`. */
 export interface UsageResult {
   /** What could not be read. */
   problems: Array<string>;
+  /** The responses of the row that `why` names, the most expensive first, at most 1000; absent without `why`. */
+  replies?: Array<UsageReply>;
+  /** How many responses that row has; absent without `why`. */
+  replyCount?: number | null;
   /** How many rows there are. */
   rowCount: number;
   /** The rows: in the order of time, or the most expensive first. */
@@ -2007,6 +2118,7 @@ export interface Methods {
   "history/check": { params: OneSessionParams; result: CheckResult };
   "history/context": { params: ContextParams; result: ContextUse };
   "history/delete": { params: SessionParams; result: DeleteResult };
+  "history/file": { params: FileParams; result: FileResult };
   "history/files": { params: OneSessionParams; result: FilesResult };
   "history/fork": { params: ForkParams; result: ForkResult };
   "history/insight": { params: InsightParams; result: Insight };

@@ -29,6 +29,12 @@ export class MockSession {
     }
   }
 
+  /** Makes a branch of four rows behind a row: a prompt, two calls and an answer that were left. */
+  fork(row) {
+    this.kinds.splice(row, 5, 'b', 'u', 'c', 'c', 'a');
+    this.left = [[row, row + 5]];
+  }
+
   /** Puts rows before all others: the rows of a rewritten session. */
   prepend(count) {
     this.kinds = [...Array.from({ length: count }, (_, index) => (index % 10 === 0 ? 'u' : 'a')), ...this.kinds];
@@ -56,7 +62,7 @@ export class MockSession {
     const total = this.kinds.length;
     return {
       revision: String(this.revision), total, from, kinds: this.kinds.slice(from).join(''), lines: Array.from({ length: total - from }, (_, index) => this.lines(from + index)),
-      turns: this.turns(), failed: [...this.failed], left: [], offset: total * 100,
+      turns: this.turns(), failed: [...this.failed], left: this.left ?? [], offset: total * 100,
     };
   }
 
@@ -70,6 +76,7 @@ export class MockSession {
     if (kind === 'a') return { ...base, model: 'claude-test-1', nodes: [...paragraphs, ...(positive % 30 === 9 ? [{ t: 'code', lang: 'rust', lines: [[['kw', 'fn'], ' main() {}']] }] : [])] };
     if (kind === 'k') return { ...base, compaction: { trigger: 'auto', preTokens: 180000, postTokens: 31000, preserved: 4 }, ...(isOpen && { nodes: paragraphs }) };
     if (kind === 'i') return { ...base, idleMs: 11_400_000 };
+    if (kind === 'b') return { ...base, uuid: null, entries: 4, leaf: uuidOf(this.id, positive + 4), parent: uuidOf(this.id, positive - 1) };
     if (kind !== 'c') return { ...base, ...(isOpen && { nodes: paragraphs }) };
     const [name, title, facts] = TOOLS[positive % TOOLS.length];
     const isFailed = this.failed.has(row);
@@ -78,7 +85,7 @@ export class MockSession {
       : [{ t: 'ansi', lines: Array.from({ length: 20 }, (_, index) => [`${seed} line ${index} `, [index % 4 === 0 ? 'fg1' : 'fg2', 'ok']]) }, { t: 'more', lines: 792, bytes: 51200, part: 0, from: 20 }];
     return {
       ...base, summary: isFailed ? 'error: the test failed' : title,
-      tool: { id: `t${positive}`, name, title, state: isFailed ? 'error' : 'ok', durationMs: 120 + (positive % 90) * 100, facts: isFailed ? ['exit 1'] : facts, file: name === 'Bash' ? null : `/home/mia/annals/${title}`, ...(name === 'Edit' && { added: 2, removed: 1 }) },
+      tool: { id: `t${positive}`, name, title, state: isFailed ? 'error' : 'ok', durationMs: 120 + (positive % 90) * 100, facts: isFailed ? ['the test of the parser failed'] : facts, file: name === 'Bash' ? null : `/home/mia/annals/${title}`, ...(name === 'Edit' && { added: 2, removed: 1 }) },
       ...(isOpen && { input: [{ t: 'code', lang: 'bash', lines: [[title]] }], output }),
     };
   }
@@ -178,10 +185,19 @@ export class Mock {
 
   #session(session) {
     return {
-      id: session.id, title: session.title, archived: Boolean(session.archived), live: session.id.startsWith('11'), createdAt: '2026-11-01T00:00:00Z', updatedAt: new Date(Date.now() - session.number * 3_600_000).toISOString(), cwd: '/home/mia/annals',
+      id: session.id, title: session.title, archived: Boolean(session.archived), live: session.id.startsWith('11'), ...(session.writers && { writers: session.writers }), createdAt: '2026-11-01T00:00:00Z', updatedAt: new Date(Date.now() - session.number * 3_600_000).toISOString(), cwd: '/home/mia/annals',
       entrypoint: 'cli', firstPrompt: sentence(session.id.charCodeAt(3), 12), forkedFrom: null, gitBranch: 'main', messages: session.kinds.length, path: `/home/mia/.claude/projects/x/${session.id}.jsonl`, permissionMode: null, projectKey: '-home-mia-annals', projectPath: '/home/mia/annals',
       size: session.kinds.length * 1500, subagents: 0, tag: session.tag ?? null, titleSource: 'custom', version: '2.0.0',
     };
+  }
+
+  /** What is sent before and after the compaction of a session that has one. */
+  #compacted(session, lastLine) {
+    if (!session.compaction) return undefined;
+    const message = (id, role, content, more) => ({ id: uuidOf(session.id, id), role, content, ...more });
+    const before = [message(0, 'user', 'the first prompt of all'), message(1, 'assistant', 'the first answer'), message(10, 'user', 'the prompt that was kept')];
+    const after = [message(11, 'user', 'SUMMARY of what was said\nthe prompt that was kept', { summary: true }), message(12, 'user', 'a file that was attached')];
+    return lastLine !== undefined && lastLine <= session.compaction ? before : after;
   }
 
   #call(method, params) {
@@ -191,7 +207,7 @@ export class Mock {
     const tokens = { inputTokens: 900, outputTokens: 300, cacheReadTokens: 40_000, cacheCreationTokens: 2_000 };
     const usage = (key) => ({ key, ...tokens, totalTokens: 43_200, replies: 12, costUsd: 1.25, costKind: 'calculated', models: { 'claude-test-1': { costUsd: 1.25, ...tokens } }, outputAtLeast: false, unpricedReplies: 0, sessions: 1 });
     switch (method) {
-      case 'status': return { name: 'annals', version: 'test', protocolVersion: 1, readOnly: this.readOnly, roots: ['/home/mia/.claude'], home: '/home/mia/.annals', subscriptions: 0, methods: ['history/skeleton', 'history/rows', 'history/part', 'history/locate', 'history/check', 'history/search', 'history/context'] };
+      case 'status': return { name: 'annals', version: 'test', protocolVersion: 1, readOnly: this.readOnly, roots: ['/home/mia/.claude'], home: '/home/mia/.annals', subscriptions: 0, methods: ['history/skeleton', 'history/rows', 'history/part', 'history/locate', 'history/check', 'history/search', 'history/context', 'history/file'] };
       case 'list': return { sessions: [...this.sessions.values()].map((one) => this.#session(one)) };
       case 'session': return this.#session(session);
       case 'skeleton': return params.revision === String(session.revision) && params.from <= session.kinds.length ? session.skeleton(params.from) : session.skeleton();
@@ -211,25 +227,27 @@ export class Mock {
       }
       case 'locate': {
         if (params.turn) return { row: session.turns()[params.turn - 1] ?? refuse(-32002, 'no such turn'), revision: String(session.revision) };
-        const row = params.line ? params.line - 1 : Number(params.uuid?.slice(-12)) + (session.first ?? 0);
+        const row = params.line ? params.line - 1 : params.callId ? Number(params.callId.slice(1)) + (session.first ?? 0) : Number(params.uuid?.slice(-12)) + (session.first ?? 0);
         if (!(row < session.kinds.length)) refuse(-32002, 'no such entry');
         return { row, revision: String(session.revision) };
       }
       case 'turns': return { turns: session.turns().slice(0, 10_000).map((row, index) => ({ turn: index + 1, prompt: session.row(row, 'head').summary, uuid: uuidOf(session.id, session.seed(row)), errors: index % 9 === 0 ? 1 : 0, compacted: index % 99 === 98, durationMs: 138_000, toolCalls: 6, messages: 8, usage: tokens, kind: 'new_round', startedBy: 'prompt', startedAt: null, resumedAfterMs: null })) };
       case 'tools': return { calls: session.kinds.flatMap((kind, row) => (kind === 'c' ? [row] : [])).slice(0, 5000).map((row) => { const { tool, uuid, line, timestamp } = session.row(row); return { id: tool.id, name: tool.name, subject: tool.title, state: tool.state, durationMs: tool.durationMs, files: tool.file ? [tool.file] : [], uuid, line, timestamp, agentId: null, resultUuid: null, session: session.id }; }) };
-      case 'files': return { files: [{ path: '/home/mia/annals/src/read.rs', edits: 7, lastEditAt: null, versions: [{ version: 1, backup: 'kept', messageId: uuidOf(session.id, 0), size: 10, time: '2026-11-01T00:00:00Z' }] }] };
+      case 'files': return { files: [{ path: '/home/mia/annals/src/read.rs', edits: 7, lastEditAt: null, versions: [1, 2].map((version) => ({ version, backup: 'kept', messageId: uuidOf(session.id, 0), size: 10, time: `2026-11-01T00:0${version}:00Z` })) }] };
+      case 'file': return { backup: 'kept', nodes: params.against ? [{ t: 'diff', path: params.path, added: 1, removed: 1, hunks: [{ old: 1, new: 1, lines: [{ k: '-', s: [`version ${params.against}`] }, { k: '+', s: [`version ${params.version}`] }] }] }] : [{ t: 'code', lang: 'rust', first: 1, lines: [[`whole version ${params.version}`]] }], lines: 1 };
       case 'agents': return { agents: [], total: 0 };
       case 'stats': return { turns: Math.ceil(session.kinds.length / 10), compactions: 2, branches: 1, gaps: 0, problems: session.isHostile ? 2 : 0, tools: { Bash: { calls: 40, errors: 3 }, Edit: { calls: 12, errors: 0 } }, usage: tokens, activeMs: 1, lines: 1, bytes: 1, models: {}, blocks: {}, types: {}, subtypes: {}, versions: [], subagents: 0 };
-      case 'usage': return { rows: params.by === 'session' ? [...this.sessions.keys()].map(usage) : Array.from({ length: 14 }, (_, index) => ({ ...usage(`2026-11-${String(index + 1).padStart(2, '0')}`), costUsd: 0.4 + (index % 5), models: { 'claude-test-1': { costUsd: 0.4 + (index % 5), ...tokens }, 'claude-test-2': { costUsd: index % 3, ...tokens } } })), rowCount: 14, total: usage('total'), problems: [] };
+      case 'usage': return { rows: params.by === 'session' ? [...this.sessions.keys()].map(usage) : Array.from({ length: 14 }, (_, index) => ({ ...usage(`2026-11-${String(index + 1).padStart(2, '0')}`), costUsd: 0.4 + (index % 5), models: { 'claude-test-1': { costUsd: 0.4 + (index % 5), ...tokens }, 'claude-test-2': { costUsd: index % 3, ...tokens } } })), rowCount: 14, total: usage('total'), problems: [], ...(params.why && { replyCount: 1_200, replies: [{ ...usage('x'), path: '/x', line: 31, lines: 1, copies: 1, session: [...this.sessions.keys()][0], agentId: null, model: 'claude-test-1', timestamp: '2026-11-01T00:05:00Z' }] }) };
       case 'context': return { tokens: 87_000, windowTokens: 200_000, filledPercent: 43.5, peakTokens: 180_000, restTokens: 9_000, parts: [{ kind: 'tool_result', name: 'Bash', estimatedTokens: 40_000 }, { kind: 'text', estimatedTokens: 12_000 }] };
       case 'trash': return { sessions: this.trash.map((one) => ({ session: one.id, entry: 'e1', title: one.title, deletedAt: new Date().toISOString(), size: 1000, path: 'x', project: null })) };
       case 'check': return { findings: params.sessionId !== [...this.sessions.keys()][0] ? [] : [{ session: params.sessionId, path: 'x', line: 8112, problem: 'the line is cut off', severity: 'error', effect: '2 records were recovered', repairable: true, help: null }] };
       case 'search': {
         const ids = params.sessions ?? [...this.sessions.keys()].slice(0, 3);
         const hits = ids.flatMap((id) => [3, 10, 20, 30].map((row) => ({ session: id, uuid: uuidOf(id, row), title: this.sessions.get(id).title, field: row === 3 ? 'output' : 'prompt', snippet: `the ${params.query} is here 你好`, matches: [[4, 4 + params.query.length]], inSession: 4, projectPath: '/home/mia/annals', role: 'user', score: 1, timestamp: new Date(Date.UTC(2026, 10, 1) + row * 9000).toISOString(), turn: 1 + Math.floor(row / 10), ...(row === 3 && { tool: 'Bash' }) })));
+        for (let agent = 0; agent < (this.agentHits ?? 0); agent++) hits.push({ ...hits[0], uuid: uuidOf(ids[0], 500 + agent), agentId: 'a1' });
         return { hits, total: hits.length, sessions: ids.length, ranking: 'all' };
       }
-      case 'load': return { messages: session.turns().slice(0, 50).map((row) => ({ id: uuidOf(session.id, row), role: 'user', content: sentence(row, 30) })) };
+      case 'load': return { messages: this.#compacted(session, params.lastLine) ?? session.turns().filter((row) => row < (params.lastLine ?? Infinity)).slice(0, 50).map((row) => ({ id: uuidOf(session.id, row), role: 'user', content: sentence(row, 30) })) };
       case 'read': return { items: [{ uuid: params.around, type: 'user', parts: ['<b>raw</b>'] }], offset: 0, start: 0, total: 1 };
       case 'rename': session.title = params.title; return { done: 'rename', dryRun: false, path: '', session: session.id };
       case 'tag': session.tag = params.tag; return { done: 'tag', dryRun: false, path: '', session: session.id };

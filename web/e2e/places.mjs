@@ -2,18 +2,22 @@
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { visit } from './browser.mjs';
 import { Mock, MockSession, assets } from './mock.mjs';
 
 const FIRST = '11111111-0000-4000-8000-000000000001';
 const HOSTILE = '33333333-0000-4000-8000-000000000003';
+const BOUNDARY = '11111111-0000-4000-8000-000000000020';
+const compact = (session) => { session.kinds[20] = 'k'; session.compaction = 20; };
 const TOKEN = 'token=a-token-for-the-tests';
 
-async function open({ browser, dist }, path = '/', { readOnly = false, more = 0, ...options } = {}) {
+async function open({ browser, dist }, path = '/', { readOnly = false, more = 0, change, ...options } = {}) {
   const hostile = Object.assign(new MockSession(HOSTILE, 30, '<img src=x onerror=window.hacked=9>\u202e'), { isHostile: true });
   const others = Array.from({ length: more }, (_, index) => new MockSession(`44444444-0000-4000-8000-${String(index).padStart(12, '0')}`, 5, `Session ${index}`));
   const sessions = [new MockSession(FIRST, 400, 'Fix the parser for glued records'), hostile, ...others];
+  change?.(sessions[0]);
   const mock = await new Mock({ dist, sessions, readOnly }).start();
   const page = await visit(browser, options);
   // A redirect of the server replaces the fragment, so it is added behind the sign-in.
@@ -36,7 +40,10 @@ const rowText = (page, text) => page.locator('.transcript .row', { hasText: text
 export const checks = [
   ['size: the first load is at most 60 kB of script and 12 kB of style', ({ dist }) => {
     const sizes = { js: 0, css: 0 };
-    for (const [name, contents] of assets(dist)) sizes[name.split('.').pop()] += gzipSync(contents).length;
+    const page = readFileSync(join(dist, 'index.html'), 'utf8');
+    // What the page does not name is loaded when it is needed.
+    for (const [name, contents] of assets(dist).filter(([name]) => page.includes(name))) sizes[name.split('.').pop()] += gzipSync(contents).length;
+    assert.ok(sizes.js > 0 && sizes.css > 0);
     assert.ok(sizes.js <= 60_000 && sizes.css <= 12_000, JSON.stringify(sizes));
     return `${(sizes.js / 1000).toFixed(1)} kB script, ${(sizes.css / 1000).toFixed(1)} kB style, gzip`;
   }],
@@ -64,11 +71,14 @@ export const checks = [
   ['sessions: 10,000 of them scroll, and only those on the screen are elements', async (stage) => {
     const { page, close } = await open(stage, '/', { more: 10_000 });
     await page.locator('.count', { hasText: '10,002' }).waitFor();
+    const whole = await page.evaluate(() => performance.now());
     assert.ok(await page.locator('.session').count() < 60);
+    const [entry] = await page.evaluate(() => performance.getEntriesByType('paint').filter(({ name }) => name === 'first-contentful-paint').map(({ startTime }) => startTime));
     await page.locator('.screen').first().focus();
     await page.keyboard.press('G');
     await page.locator('.session', { hasText: 'Session 9999' }).waitFor();
     await close();
+    return `first paint ${entry.toFixed(0)} ms, all 10,002 listed within ${whole.toFixed(0)} ms`;
   }],
   ['conversation: four reading levels, fold lines, failed calls stay visible', async (stage) => {
     const { page, close } = await open(stage, `/s/${FIRST}`);
@@ -174,6 +184,115 @@ export const checks = [
     await page.locator('.session-usage', { hasText: '$1.25' }).waitFor();
     await close();
   }],
+  ['compaction: before and after in two columns, what was kept and what the summary stands for', async (stage) => {
+    const { page, mock, close } = await open(stage, `/s/${FIRST}#L21`, { change: compact });
+    await page.locator('.compaction .sheet-link').first().click();
+    await page.locator('.sheet .column').nth(1).waitFor();
+    assert.deepEqual(await page.locator('.column').first().locator('.fate').allTextContents(), ['in the summary', 'in the summary', 'kept']);
+    assert.deepEqual(await page.locator('.column').nth(1).locator('.fate').allTextContents(), ['summary', 'added']);
+    await page.locator('.column pre', { hasText: 'SUMMARY of what was said' }).waitFor();
+    const asked = mock.calls.filter(({ method }) => method === 'history/load').map(({ params }) => params.lastLine);
+    assert.deepEqual(asked, [20, 21], 'the session before the compaction, and before the first reply behind it');
+    await page.reload();
+    await page.locator('.sheet .column').nth(1).waitFor();
+    await page.locator('.read-again li', { hasText: 'read.rs' }).locator('button').click();
+    await page.locator('.sheet').waitFor({ state: 'detached' });
+    assert.equal(new URL(page.url()).search, '');
+    await close();
+  }],
+  ['branches: the one that was left beside the live conversation, from the mark of the fork', async (stage) => {
+    const { page, close } = await open(stage, `/s/${FIRST}#L21`, { change: (session) => session.fork(20) });
+    await page.locator('.mark.branch .sheet-link').first().click();
+    const [left, live] = [page.locator('.column').first(), page.locator('.column').nth(1)];
+    await left.locator('.prompt', { hasText: '21.0' }).waitFor();
+    assert.equal(await left.locator('.card-head').count(), 2);
+    await live.locator('.answer', { hasText: '25.0' }).waitFor();
+    assert.equal(await live.locator('text=21.0').count(), 0);
+    await live.locator('.more').click();
+    await page.waitForFunction(() => document.querySelectorAll('.column')[1].querySelectorAll('.prompt').length > 5);
+    await left.locator('.link').first().click();
+    await page.waitForFunction(() => document.querySelector('.transcript [aria-current=true]')?.dataset.item === '21');
+    await page.keyboard.press('k');
+    await page.keyboard.press('d');
+    await page.locator('.sheet').waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('.sheet').waitFor({ state: 'detached' });
+    await close();
+  }],
+  ['files: each read, edit and copy of a file in order, with its content and its changes', async (stage) => {
+    const { page, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('#tab-files').click();
+    await page.locator('.files a', { hasText: 'read.rs' }).click();
+    await page.locator('.moment').nth(3).waitFor();
+    const versions = page.locator('.moment[data-kind=version]');
+    assert.equal(await versions.count(), 2);
+    await versions.nth(1).click();
+    await page.locator('.moment-view .line.added', { hasText: 'version 2' }).waitFor();
+    await page.locator('.moment-view .levels button').nth(1).click();
+    await page.locator('.moment-view .block', { hasText: 'whole version 2' }).waitFor();
+    await page.locator('.moments input').fill('0');
+    await page.locator('.moment').first().and(page.locator('[aria-current]')).waitFor();
+    await page.locator('.moment[data-kind=edit]').first().click();
+    await page.locator('.moment-view .diff').waitFor();
+    await page.locator('.moment-view .link').click();
+    await page.locator('.transcript [aria-current=true] .card', { hasText: 'Edit' }).waitFor();
+    await close();
+  }],
+  ['model: a slider shows what a resume would have sent earlier, and the address keeps it', async (stage) => {
+    const { page, close } = await open(stage, `/s/${FIRST}?view=model`);
+    await page.locator('.model-note', { hasText: '40 messages' }).waitFor();
+    await page.locator('.model-note input').focus();
+    await page.locator('.model-note input').fill('20');
+    await page.locator('.model-note', { hasText: 'would have sent then' }).waitFor();
+    await page.locator('.transcript .model[aria-setsize="3"]').first().waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('until'), '21');
+    await page.reload();
+    await page.locator('.transcript .model[aria-setsize="3"]').first().waitFor();
+    await page.locator('.model-note button').click();
+    await page.locator('.model-note', { hasText: '40 messages' }).waitFor();
+    await close();
+  }],
+  ['live: a running turn shows that it runs, and several writers are flagged', async (stage) => {
+    const { page, mock, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('.card').first().waitFor();
+    assert.equal(await page.locator('.running-turn').count(), 0, 'the last turn is answered');
+    const session = mock.sessions.get(FIRST);
+    session.add(3);
+    session.writers = 2;
+    mock.grown(session);
+    await page.locator('.running-turn', { hasText: 'Turn 41' }).waitFor();
+    await page.locator('.conversation-head', { hasText: '2 writers' }).waitFor();
+    session.add(7);
+    mock.grown(session);
+    await page.locator('.running-turn').waitFor({ state: 'detached' });
+    await page.keyboard.press('g');
+    await page.keyboard.press('s');
+    await page.locator('.session[data-status=error] .status', { hasText: '⚠' }).waitFor();
+    await close();
+  }],
+  ['sessions: filtered by what only whole files tell, while they are read', async (stage) => {
+    const { page, mock, close } = await open(stage, '/', { more: 30 });
+    await page.locator('.has .chip', { hasText: 'problems' }).click();
+    await page.waitForFunction(() => document.querySelectorAll('.session').length === 1);
+    await page.locator('.count', { hasText: '1 session' }).waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('has'), 'damage');
+    await page.waitForFunction(() => !document.querySelector('.count').textContent.includes('read'));
+    assert.equal(new Set(mock.calls.filter(({ method }) => method === 'history/stats').map(({ params }) => params.sessionId)).size, 32);
+    await page.locator('.has .chip', { hasText: 'problems' }).click();
+    await page.locator('.count', { hasText: '32 sessions' }).waitFor();
+    await close();
+  }],
+  ['find: hits in subagents are counted apart, and lead there', async (stage) => {
+    const { page, mock, close } = await open(stage, `/s/${FIRST}`);
+    mock.agentHits = 2;
+    await page.locator('.card').first().waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('line');
+    await page.locator('.find .count', { hasText: '0 of 4' }).waitFor();
+    await page.locator('.find a', { hasText: '2 hits in subagents' }).click();
+    await page.waitForURL(/agent=a1.*find=line/);
+    await close();
+  }],
   ['search: hits by session, a preview of the chosen one, facets in the address', async (stage) => {
     const { page, close } = await open(stage, '/search');
     await page.locator('.filters input[type=search]').fill('line');
@@ -187,18 +306,30 @@ export const checks = [
     await page.waitForURL(/\/s\/.*find=line/);
     await close();
   }],
-  ['usage: a plot with the table behind it', async (stage) => {
+  ['usage: a plot with the table behind it, and each sum leads to its replies', async (stage) => {
     const { page, close } = await open(stage, '/usage');
     await page.locator('.plot rect.part').first().waitFor();
     assert.equal(await page.locator('.numbers').first().locator('tbody tr').count(), 14);
     await page.locator('.levels button', { hasText: 'Tokens' }).click();
     assert.equal(new URL(page.url()).searchParams.get('what'), 'tokens');
+    await page.locator('.numbers').first().locator('tbody td a').nth(2).click();
+    assert.equal(new URL(page.url()).searchParams.get('why'), '2026-11-03');
+    await page.locator('#replies', { hasText: 'the 1 most expensive of 1,200 replies' }).waitFor();
+    await page.locator('#replies tbody a').click();
+    await page.waitForURL(/\/s\/.*#L31/);
+    await page.waitForFunction(() => document.querySelector('.transcript [aria-current=true]')?.dataset.item === '30');
     await close();
   }],
   ['health: findings lead to their lines; the trash gives sessions back', async (stage) => {
-    const { page, close } = await open(stage, '/health');
-    await page.locator('button', { hasText: 'Check all' }).click();
+    const { page, mock, close } = await open(stage, '/health');
     await page.locator('.findings a', { hasText: 'line 8112' }).waitFor();
+    await page.locator('h2', { hasText: '1 error and 0 warnings in 1 session' }).waitFor();
+    await page.locator('.plan button').click();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `annals repair ${FIRST}`);
+    const checked = () => mock.calls.filter(({ method }) => method === 'history/check').length;
+    await page.locator('button', { hasText: 'Check all' }).click();
+    await page.locator('.check-bar', { hasText: '2 of 2 sessions checked' }).waitFor();
+    assert.equal(checked(), 4);
     await close();
   }],
   ['actions: rename, archive, delete and undo; none of them when read-only', async (stage) => {
@@ -291,14 +422,14 @@ export const checks = [
   ['accessibility: axe finds nothing in any place, light, dark and high contrast', async (stage) => {
     const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
     let count = 0;
-    for (const [theme, places] of [['light', ['/', `/s/${FIRST}`, `/s/${FIRST}?view=model`, `/s/${FIRST}?view=raw`, '/search?q=line', '/usage', '/health']], ['dark', ['/', `/s/${FIRST}`]], ['contrast', ['/', `/s/${FIRST}`]]]) {
+    for (const [theme, places] of [['light', ['/', `/s/${FIRST}`, `/s/${FIRST}?view=model`, `/s/${FIRST}?view=raw`, '/search?q=line', '/usage', '/usage?why=2026-11-03', '/health', `/s/${FIRST}?file=/home/mia/annals/src/read.rs`, `/s/${FIRST}?compaction=${BOUNDARY}`]], ['dark', ['/', `/s/${FIRST}`]], ['contrast', ['/', `/s/${FIRST}`]]]) {
       for (const place of places) {
-        const { page, close } = await open(stage, place);
+        const { page, close } = await open(stage, place, { change: compact });
         await page.evaluate((theme) => { localStorage.setItem('annals-theme', theme); }, theme);
         await page.reload();
         await page.locator('.session, .row, .hit, .plot, .panel').first().waitFor();
         await page.waitForTimeout(400);
-        if (place.startsWith('/s/') && !place.includes('view')) {
+        if (place.startsWith('/s/') && !place.includes('?')) {
           for (const head of (await page.locator('.transcript .card-head:visible').all()).slice(0, 3)) await head.click();
           await page.waitForTimeout(300);
         }
@@ -312,8 +443,8 @@ export const checks = [
     return `${count} pages`;
   }],
   ['phone: nothing is wider than 360 pixels, all places', async (stage) => {
-    for (const place of ['/', `/s/${FIRST}`, `/s/${HOSTILE}`, '/search?q=line', '/usage', '/health']) {
-      const { page, close } = await open(stage, place, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+    for (const place of ['/', `/s/${FIRST}`, `/s/${FIRST}?view=model`, `/s/${FIRST}?compaction=${BOUNDARY}`, `/s/${FIRST}?file=/home/mia/annals/src/read.rs`, `/s/${HOSTILE}`, '/search?q=line', '/usage?why=x', '/health']) {
+      const { page, close } = await open(stage, place, { change: compact, viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
       await page.locator('.session, .row, .hit, .plot, .panel').first().waitFor();
       await page.waitForTimeout(400);
       const width = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth));

@@ -97,9 +97,132 @@ export const checks = [
     await page.locator('.totals', { hasText: total.replies.toLocaleString('en') }).waitFor();
     await page.goto(`${served.origin}/health`);
     await page.locator('.panel', { hasText: 'annals' }).first().waitFor();
-    await page.locator('button', { hasText: 'Check all' }).click();
     await page.locator('.findings li').first().waitFor();
     assert.equal(await page.locator('.trouble').count(), 0);
+    await close();
+  }],
+  ['real: a compaction of the sample has what was kept and what the summary stands for', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const { sessions } = await served.call('history/list');
+    const counted = await Promise.all(sessions.map(async ({ id }) => [(await served.call('history/stats', { sessionId: id })).compactions, id]));
+    const [, session] = counted.find(([compactions]) => compactions > 0);
+    await page.locator('.session').first().waitFor();
+    await page.goto(`${served.origin}/s/${session}`);
+    await page.locator('.transcript .row').first().waitFor();
+    await page.keyboard.press('c');
+    await page.locator('.transcript [aria-current=true] .sheet-link').click();
+    await page.locator('.column').first().locator('[data-fate=kept]').first().waitFor();
+    const counts = await Promise.all(['kept', 'summarised'].map((fate) => page.locator('.column').first().locator(`[data-fate=${fate}]`).count()));
+    const { compaction } = (await served.call('history/read', { sessionId: session, limit: 1000 })).items.find((item) => item.compaction);
+    assert.equal(counts[0], compaction.preserved, 'as many messages as the compaction says are kept');
+    assert.ok(counts[1] > 0);
+    await page.locator('.column').nth(1).locator('[data-fate=summary] pre', { hasText: 'Summary' }).waitFor();
+    await close();
+    return `kept ${counts[0]}, summarised ${counts[1]}`;
+  }],
+  ['real: a branch of the sample stands beside the live conversation', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const { sessions } = await served.call('history/list');
+    const counted = await Promise.all(sessions.map(async ({ id }) => [(await served.call('history/stats', { sessionId: id })).branches, id]));
+    const [, session] = counted.find(([branches]) => branches > 0);
+    await page.locator('.session').first().waitFor();
+    await page.goto(`${served.origin}/s/${session}`);
+    await page.locator('.transcript .mark.branch .sheet-link').first().click();
+    await page.locator('.column').nth(0).locator('.prompt, .answer, .card-head').first().waitFor();
+    // In the sample nothing follows the fork: the branch is all that came behind it.
+    await page.locator('.column').nth(1).locator('.empty').waitFor();
+    await close();
+  }],
+  ['real: versions of a file have the content of their copies', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const { sessions } = await served.call('history/list');
+    const found = (await Promise.all(sessions.map(async ({ id }) => (await served.call('history/files', { sessionId: id })).files.map((file) => ({ id, file }))))).flat();
+    const { id, file } = found.find(({ file }) => file.versions.some(({ backup }) => backup === 'kept'));
+    const version = file.versions.find(({ backup }) => backup === 'kept');
+    const { nodes } = await served.call('history/file', { sessionId: id, path: file.path, version: version.version });
+    await page.locator('.session').first().waitFor();
+    await page.goto(`${served.origin}/s/${id}?file=${encodeURIComponent(file.path)}`);
+    await page.locator('.moment[data-kind=version]', { hasText: `Version ${version.version}` }).click();
+    const whole = page.locator('.moment-view .levels button').nth(1);
+    if (await whole.count() > 0) await whole.click();
+    const first = nodes[0].lines[0].map((span) => (typeof span === 'string' ? span : span[1])).join('');
+    await page.locator('.moment-view .block', { hasText: first }).waitFor();
+    assert.ok(await page.locator('.moment').count() >= file.versions.length + file.edits, 'each edit and each version is a moment');
+    await close();
+    return `${file.versions.length} versions, ${file.edits} edits`;
+  }],
+  ['real: each figure of the usage page leads to its replies', async (stage) => {
+    const { page, served, close } = await open(stage, '/usage?days=all&by=model');
+    const { rows } = await served.call('history/usage', { by: 'model' });
+    const row = rows.find(({ replies }) => replies > 1);
+    await page.locator('tbody tr', { hasText: row.key }).locator('td a').first().click();
+    await page.waitForFunction((count) => document.querySelectorAll('#replies tbody tr').length === count, row.replies);
+    await page.locator('#replies tbody a').first().click();
+    await page.locator('.transcript [aria-current=true]').waitFor();
+    await close();
+    return `${row.replies} replies of ${row.key}`;
+  }],
+  ['real: rename, tag, archive, fork from here, delete and restore change the files, and can be undone', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const { sessions } = await served.call('history/list');
+    const { id } = sessions.find(({ title, messages }) => title === 'Tea presets' && messages > 0);
+    const session = () => served.call('history/session', { sessionId: id });
+    const choose = async (label) => {
+      await page.locator('.menu-box > button').click();
+      await page.locator('.menu button', { hasText: label }).click();
+    };
+    await page.locator('.session').first().waitFor();
+    await page.goto(`${served.origin}/s/${id}`);
+    await page.locator('.transcript .row').first().waitFor();
+    await choose('Rename');
+    await page.locator('.ask input').fill('Tea 茶 🍵');
+    await page.keyboard.press('Enter');
+    await page.locator('h1', { hasText: 'Tea 茶 🍵' }).waitFor();
+    assert.equal((await session()).title, 'Tea 茶 🍵');
+    await choose('Tag');
+    await page.locator('.ask input').fill('kitchen');
+    await page.keyboard.press('Enter');
+    await page.locator('.conversation-head .tag', { hasText: 'kitchen' }).waitFor();
+    assert.equal((await session()).tag, 'kitchen');
+    await choose('Archive');
+    await page.locator('.toasts', { hasText: 'Archived' }).waitFor();
+    assert.equal((await session()).archived, true);
+    await page.locator('.toasts p', { hasText: 'Archived' }).locator('button').click();
+    await page.locator('.toasts', { hasText: 'Back from the archive' }).waitFor();
+    assert.equal((await session()).archived, false);
+    await page.locator('.transcript .k-u').first().click();
+    await choose('Fork from here');
+    await page.locator('.toasts button', { hasText: 'Open the fork' }).click();
+    await page.waitForURL((url) => url.pathname.startsWith('/s/') && !url.pathname.includes(id));
+    const fork = new URL(page.url()).pathname.split('/')[2];
+    assert.equal((await served.call('history/session', { sessionId: fork })).forkedFrom, id);
+    await page.locator('.transcript .row').first().waitFor();
+    await choose('Delete');
+    await page.locator('.ask button[type=submit]').click();
+    await page.locator('.toasts', { hasText: 'Moved to the trash' }).waitFor();
+    assert.deepEqual((await served.call('history/trash')).sessions.map(({ session }) => session), [fork]);
+    await page.locator('.toasts p', { hasText: 'Moved to the trash' }).locator('button').click();
+    await page.locator('.toasts', { hasText: 'Restored' }).waitFor();
+    assert.equal((await served.call('history/session', { sessionId: fork })).id, fork);
+    await close();
+    const other = await open(stage, '/', { options: ['--read-only'] });
+    await other.page.locator('.session').first().waitFor();
+    await other.page.goto(`${other.served.origin}/s/${id}`);
+    await other.page.locator('.menu-box > button').click();
+    assert.deepEqual(await other.page.locator('.menu button').allTextContents(), ['Copy link', 'Copy resume command', 'Copy export command']);
+    await assert.rejects(other.served.call('history/rename', { sessionId: id, title: 'no' }), /read-only/);
+    await other.close();
+  }],
+  ['real: a session that two processes have open is flagged, and a running turn shows that it runs', async (stage) => {
+    const { page, served, close } = await open(stage, `/s/${HOSTILE}`);
+    await page.locator('.transcript .row').first().waitFor();
+    assert.equal(await page.locator('.running-turn').count(), 0);
+    served.openByProcesses(2);
+    served.append(nextLine(8, 'A question', 'user'));
+    await page.locator('.conversation-head', { hasText: '2 writers' }).waitFor();
+    await page.locator('.running-turn', { hasText: 'running' }).waitFor();
+    served.append(nextLine(9, 'An answer'));
+    await page.locator('.running-turn').waitFor({ state: 'detached' });
     await close();
   }],
   ['real: a link without access asks for the printed link and returns to the place', async (stage) => {

@@ -181,6 +181,41 @@ export const checks = [
     await page.locator(`.transcript [aria-posinset="${await page.evaluate(() => document.querySelector('.transcript article').getAttribute('aria-setsize'))}"]`).waitFor();
     await close();
   }],
+  ['scroll: live appends appear at once, and 2,000 of them leave the heap as it was', async (stage) => {
+    const { page, mock, session, close } = await open(stage, { rows: 20_000 });
+    await page.keyboard.press('G');
+    await page.waitForTimeout(500);
+    // The page and this process have the same clock.
+    const appearance = (row) => page.evaluate((row) => new Promise((resolve) => {
+      const look = () => (document.querySelector(`.transcript [data-item="${row}"] .prompt, .transcript [data-item="${row}"] .answer, .transcript [data-item="${row}"] .card`) ? resolve(performance.timeOrigin + performance.now()) : requestAnimationFrame(look));
+      look();
+    }), row);
+    const heap = async () => {
+      await page.evaluate(() => { for (let round = 0; round < 3; round++) globalThis.gc?.(); });
+      return page.evaluate(() => performance.memory.usedJSHeapSize / 1e6);
+    };
+    const before = await heap();
+    const latencies = [];
+    for (let round = 0; round < 20; round++) {
+      session.add(1);
+      const appeared = appearance(session.kinds.length - 1);
+      const start = performance.timeOrigin + performance.now();
+      mock.grown(session);
+      latencies.push(await appeared - start);
+    }
+    for (let round = 0; round < 100; round++) {
+      session.add(20);
+      mock.grown(session);
+      await page.waitForTimeout(60);
+    }
+    await page.locator(`.transcript [data-item="${session.kinds.length - 1}"]`).waitFor();
+    await page.waitForTimeout(2500);
+    const growth = await heap() - before;
+    assert.ok(growth <= 5, `the heap grew by ${growth} MB`);
+    await close();
+    latencies.sort((one, other) => one - other);
+    return `median ${latencies[10].toFixed(0)} ms, slowest ${latencies[19].toFixed(0)} ms, heap ${growth >= 0 ? '+' : ''}${growth.toFixed(1)} MB`;
+  }],
   ['scroll: 100 prepends move nothing', async (stage) => {
     const { page, mock, session, close } = await open(stage, { rows: 5_000 });
     await middle(page);

@@ -34,7 +34,7 @@ function hostile() {
 }
 
 /** A line that continues the hostile session. */
-export const nextLine = (number, text) => `${JSON.stringify(entry('assistant', id(number), id(number - 1), [{ type: 'text', text }]))}\n`;
+export const nextLine = (number, text, type = 'assistant') => `${JSON.stringify(entry(type, id(number), id(number - 1), type === 'user' ? text : [{ type: 'text', text }]))}\n`;
 
 export class Served {
   static async start(annals, options = []) {
@@ -46,6 +46,8 @@ export class Served {
     mkdirSync(join(served.path, '..'), { recursive: true });
     writeFileSync(served.path, hostile().map((line) => `${JSON.stringify(line)}\n`).join(''));
     served.child = spawn(annals, ['serve', '--json', '--root', root, ...options], { env: { ...process.env, HOME: served.folder, CLAUDE_CONFIG_DIR: root, ANNALS_HOME: join(served.folder, 'home') }, stdio: ['ignore', 'pipe', 'inherit'] });
+    // A check that fails does not stop its server.
+    process.once('exit', () => served.child.kill());
     const line = await new Promise((resolve, reject) => {
       let text = '';
       served.child.stdout.on('data', (chunk) => { text += chunk; if (text.includes('\n')) resolve(text); });
@@ -66,6 +68,13 @@ export class Served {
     const { result, error } = await answer.json();
     if (error) throw new Error(`${method}: ${error.message}`);
     return result;
+  }
+
+  /** Registers processes that have the hostile session open, as Claude Code does: this one stands for all of them. */
+  openByProcesses(count) {
+    const registry = join(this.folder, 'root/sessions');
+    mkdirSync(registry, { recursive: true });
+    for (let number = 1; number <= count; number++) writeFileSync(join(registry, `${number}.json`), JSON.stringify({ pid: process.pid, sessionId: HOSTILE }));
   }
 
   append(line) {

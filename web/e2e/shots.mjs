@@ -12,12 +12,18 @@ const browser = await launch();
 const { sessions } = await served.call('history/list');
 const counted = await Promise.all(sessions.map(async ({ id }) => [await served.call('history/stats', { sessionId: id }), id]));
 const [[, longest]] = counted.sort(([one], [other]) => other.turns - one.turns);
-const places = [['sessions', '/'], ['conversation', `/s/${longest}`], ['read', `/s/${longest}?view=read`], ['model', `/s/${longest}?view=model`], ['raw', `/s/${longest}?view=raw`], ['search', '/search?q=tea'], ['usage', '/usage?days=all'], ['health', '/health']];
+const branched = counted.find(([{ branches }]) => branches > 0)?.[1];
+const compacted = counted.find(([{ compactions }]) => compactions > 0)?.[1];
+const changed = (await Promise.all(sessions.map(async ({ id }) => (await served.call('history/files', { sessionId: id })).files.map((file) => [id, file])))).flat().sort(([, one], [, other]) => other.versions.length - one.versions.length)[0];
+const boundary = (await served.call('history/read', { sessionId: compacted, limit: 1000 })).items.find((item) => item.compaction);
+const branch = (await served.call('history/read', { sessionId: branched, limit: 1000 })).items.find((item) => item.leaf);
+const sheets = [['compaction', `/s/${compacted}?compaction=${boundary.uuid}`], ['branch', `/s/${branched}?branch=${branch.leaf}`], ['file', `/s/${changed[0]}?file=${encodeURIComponent(changed[1].path)}`]];
+const places = [...sheets, ['sessions', '/'], ['conversation', `/s/${longest}`], ['read', `/s/${longest}?view=read`], ['model', `/s/${longest}?view=model`], ['raw', `/s/${longest}?view=raw`], ['search', '/search?q=tea'], ['usage', '/usage?days=all'], ['health', '/health']];
 for (const [look, options] of [['light', { colorScheme: 'light' }], ['dark', { colorScheme: 'dark' }], ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true }]]) {
   for (const [name, path] of places) {
     const page = await visit(browser, options);
     await page.goto(served.at(path));
-    await page.locator('.session, .row, .hit, .plot, .panel, .empty').first().waitFor();
+    await page.locator(sheets.some(([other]) => other === name) ? '.column, .moment' : '.session, .row, .hit, .plot, .panel, .empty').first().waitFor();
     await page.waitForTimeout(700);
     if (name === 'conversation') {
       for (const head of (await page.locator('.transcript .card:not(.quiet-card) .card-head:visible').all()).slice(0, 2)) await head.click();

@@ -33,8 +33,10 @@ export function bytes(count: number): string {
   return `${value >= 10 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
-export function dollars(amount: number): string {
-  return amount < 0.005 && amount > 0 ? '<$0.01' : `$${amount.toFixed(2)}`;
+/** Amounts that are too small for the digits are not shown as nothing. */
+export function dollars(amount: number, digits = 2): string {
+  const least = 10 ** -digits;
+  return amount < least / 2 && amount > 0 ? `<$${least}` : `$${amount.toFixed(digits)}`;
 }
 
 /** How long ago something was, if that is short; otherwise the day. */

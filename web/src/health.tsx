@@ -1,54 +1,100 @@
 /** What is wrong with sessions, what is in the trash, and what the server reads. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect } from 'preact/hooks';
-import { restore } from './actions.tsx';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { quoted, restore } from './actions.tsx';
 import { ago, bytes, textOf, visible } from './format.ts';
-import { ask, call, has, status } from './rpc.ts';
+import { call, has, status } from './rpc.ts';
 import { format } from './route.ts';
-import { sessions } from './session-list.ts';
+import { isLoaded, sessions } from './session-list.ts';
 import { language, texts } from './text.ts';
-import type { TrashEntry } from './wire.ts';
+import { complain, say } from './toast.tsx';
+import type { Problem, TrashEntry } from './wire.ts';
 
-interface Finding { session?: string | null; path?: unknown; line?: number | null; problem?: string; severity?: string; effect?: string | null; repairable?: boolean; help?: string | null }
+/** At most so many bytes of transcripts are checked without being asked for. */
+const CHECKED_AT_ONCE = 50_000_000;
+/** The most findings of a session that are shown. */
+const MOST_SHOWN = 50;
+
+function countOf(findings: readonly Problem[], severity: string): number {
+  return findings.reduce((count, finding) => count + Number(finding.severity === severity), 0);
+}
+
+/** Findings of a session stand together; those with errors come first. */
+function bySession(findings: readonly Problem[]): [id: string, findings: Problem[]][] {
+  const groups = new Map<string, Problem[]>();
+  for (const finding of findings) {
+    const id = finding.session ?? '';
+    groups.set(id, [...(groups.get(id) ?? []), finding]);
+  }
+  return [...groups].sort(([, one], [, other]) => countOf(other, 'error') - countOf(one, 'error'));
+}
+
+function FindingGroup({ id, title, findings }: { id: string; title: string; findings: readonly Problem[] }): JSX.Element {
+  const t = texts.value;
+  const command = `annals repair ${quoted(id)}`;
+  return <section class="finding-group">
+    <h3><a href={format({ place: 'conversation', session: id, level: 'raw' })} dir="auto">{title}</a></h3>
+    <ul class="findings">{findings.slice(0, MOST_SHOWN).map((finding, index) => <li key={index} data-severity={finding.severity}>
+      <b>{finding.severity === 'error' ? '✖' : '⚠'}<span class="hidden">{t.severities[finding.severity]}</span></b>
+      <span>{visible(finding.problem)}<span class="second">{visible(finding.effect)}</span></span>
+      {finding.line ? <a href={format({ place: 'conversation', session: id, level: 'raw', record: `L${finding.line}` })}>{t.line} {finding.line}</a> : <span />}
+    </li>)}</ul>
+    {findings.length > MOST_SHOWN && <p class="second">+ {findings.length - MOST_SHOWN}</p>}
+    {findings.some(({ repairable }) => repairable) && <p class="plan"><span class="second">{t.repairPlan}</span> <code>{command}</code> <button type="button" class="quiet" onClick={() => void navigator.clipboard.writeText(command).then(() => say(t.copied), complain)}>{t.copyCommand}</button></p>}
+  </section>;
+}
 
 export function Health(): JSX.Element {
   const t = texts.value;
-  const findings = useSignal<readonly Finding[] | undefined>(undefined);
+  const findings = useSignal<readonly Problem[] | undefined>(undefined);
   const isChecking = useSignal(false);
+  const done = useSignal(0);
   const failure = useSignal<string | undefined>(undefined);
   const trash = useSignal<readonly TrashEntry[]>([]);
   const loadTrash = () => call('history/trash', {}).then((answer) => { trash.value = answer.sessions; }, () => undefined);
   useEffect(() => { void loadTrash(); }, [sessions.value]);
+  const stopped = useRef(false);
   const check = async () => {
     isChecking.value = true;
+    stopped.current = false;
+    done.value = 0;
+    findings.value = [];
+    failure.value = undefined;
     try {
       // One session at a time, so that the page shows what was found while the rest is checked.
-      findings.value = [];
-      failure.value = undefined;
-      for (const { id } of sessions.value) {
-        const answer = (await ask('history/check', { sessionId: id })) as { findings: Finding[] };
-        findings.value = [...findings.value, ...answer.findings.filter(({ severity }) => severity !== 'info')];
+      for (const { id, path } of sessions.peek()) {
+        if (stopped.current) break;
+        const answer = await call('history/check', { sessionId: id, ...(typeof path === 'string' && { workspacePath: path }) });
+        done.value++;
+        const found = answer.findings.filter(({ severity }) => severity !== 'info');
+        if (found.length > 0) findings.value = [...findings.value, ...found];
       }
     } catch (error) {
       failure.value = (error as Error).message;
     }
     isChecking.value = false;
   };
+  useEffect(() => () => { stopped.current = true; }, []);
+  // A few megabytes are checked at once; many would keep the disk busy without being asked for.
+  const canStart = isLoaded.value && has('history/check');
+  useEffect(() => {
+    const size = sessions.peek().reduce((sum, session) => sum + session.size, 0);
+    if (canStart && !findings.peek() && size <= CHECKED_AT_ONCE) void check();
+  }, [canStart]);
   const canCheck = has('history/check');
   const unreadable = sessions.value.filter(({ error }) => error);
   const live = sessions.value.filter((session) => session.live);
   const titleOf = (id: string) => visible(sessions.value.find((session) => session.id === id)?.title ?? '') || id.slice(0, 8);
+  const groups = useMemo(() => bySession(findings.value ?? []), [findings.value]);
   return <main class="health" id="content">
     <h1 class="hidden">{t.health}</h1>
-    <section class="panel wide"><h2>{findings.value ? t.problems(findings.value.length) : t.health}</h2>
-      {canCheck ? <button type="button" class="primary" disabled={isChecking.value} onClick={() => void check()}>{isChecking.value ? t.healthChecking : t.healthCheck}</button> : <p class="note">{t.healthAbsent}</p>}
+    <section class="panel wide"><h2>{findings.value ? t.healthSum(countOf(findings.value, 'error'), countOf(findings.value, 'warning'), groups.length) : t.health}</h2>
+      {canCheck ? <p class="check-bar"><button type="button" class={isChecking.value ? '' : 'primary'} onClick={() => { if (isChecking.value) stopped.current = true; else void check(); }}>{isChecking.value ? t.healthStop : t.healthCheck}</button>
+        {findings.value && <span class="second" role="status">{t.healthProgress(done.value, sessions.value.length)}</span>}{isChecking.value && <progress max={sessions.value.length} value={done.value} aria-label={t.healthChecking} />}</p> : <p class="note">{t.healthAbsent}</p>}
       {failure.value && <p class="trouble" role="alert">{t.failedToLoad} {failure.value}</p>}
-      {findings.value?.length === 0 && !isChecking.value && !failure.value && <p>✓ {t.healthFine}</p>}
-      {findings.value && findings.value.length > 0 && <ul class="findings">{findings.value.slice(0, 2_000).map((finding, index) => <li key={index} data-severity={finding.severity}>
-        <p><b>{finding.severity === 'error' ? '✖' : '⚠'} {t.severities[finding.severity ?? ''] ?? finding.severity}</b> {finding.session && <a href={format({ place: 'conversation', session: finding.session, level: 'raw', ...(finding.line && { record: `L${finding.line}` }) })}>{titleOf(finding.session)}{finding.line ? `, ${t.line} ${finding.line}` : ''}</a>}</p>
-        <p>{visible(finding.problem ?? '')}</p>{finding.effect && <p class="second">{t.effect}: {visible(finding.effect)}</p>}{finding.repairable && <p class="second">{t.repairable}: <code>annals repair {finding.session?.slice(0, 8)}</code></p>}{finding.help && <p class="second">{visible(finding.help)}</p>}
-      </li>)}</ul>}
+      {findings.value?.length === 0 && !isChecking.value && !failure.value && done.value > 0 && <p>✓ {t.healthFine}</p>}
+      {groups.slice(0, 200).map(([id, list]) => <FindingGroup key={id} id={id} title={titleOf(id)} findings={list} />)}
       {unreadable.length > 0 && <><h3>{t.unreadable}</h3><ul>{unreadable.map((session) => <li key={session.id}>{visible(session.title ?? session.id)}: {visible(session.error ?? '')}</li>)}</ul></>}
     </section>
     <section class="panel"><h2>{t.openSessions}</h2>{live.length === 0 ? <p class="quiet">{t.none}</p> : <ul>{live.map((session) => <li key={session.id}>● <a href={format({ place: 'conversation', session: session.id, level: 'work' })}>{visible(session.title ?? '') || t.untitled}</a> <span class="second">{ago(session.updatedAt, Date.now(), language.value)}</span></li>)}</ul>}</section>

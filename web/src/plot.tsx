@@ -1,9 +1,10 @@
 /** Bars as SVG, drawn by hand: each bar is a stack, and the table behind it has the same figures. */
 import type { JSX } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 export interface Bar { label: string; title: string; parts: { name: string; value: number }[] }
 
-const [WIDTH, HEIGHT, FOOT] = [720, 180, 20];
+const [HEIGHT, FOOT, SIDE] = [200, 20, 60];
 
 /** A round number that is at least as large as the highest bar. */
 export function roundUp(value: number): number {
@@ -14,11 +15,20 @@ export function roundUp(value: number): number {
 
 export function Bars({ bars, label, format, names }: { bars: readonly Bar[]; label: string; format(value: number): string; names: readonly string[] }): JSX.Element {
   const top = roundUp(Math.max(...bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0)), 0));
-  const width = WIDTH / Math.max(1, bars.length);
-  const every = Math.ceil(bars.length / 10);
-  return <figure class="plot">
-    <svg viewBox={`-56 -8 ${WIDTH + 60} ${HEIGHT + FOOT + 8}`} role="img" aria-label={label}>
-      {[0, 0.5, 1].map((share) => <g key={share}><line class="grid" x1={0} x2={WIDTH} y1={HEIGHT * (1 - share)} y2={HEIGHT * (1 - share)} /><text x={-6} y={HEIGHT * (1 - share) + 4} class="axis end">{format(top * share)}</text></g>)}
+  // One unit is one pixel, so that the labels have the same size on every screen.
+  const figure = useRef<HTMLElement>(null);
+  const [room, setRoom] = useState(720);
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(([entry]) => { if (entry) setRoom(Math.max(240, Math.floor(entry.contentRect.width))); });
+    observer.observe(figure.current!);
+    return () => observer.disconnect();
+  }, []);
+  const whole = room - SIDE;
+  const width = whole / Math.max(1, bars.length);
+  const every = Math.ceil((bars.length * 64) / whole);
+  return <figure class="plot" ref={figure}>
+    <svg viewBox={`${-SIDE + 4} -8 ${room} ${HEIGHT + FOOT + 8}`} role="img" aria-label={label}>
+      {[0, 0.5, 1].map((share) => <g key={share}><line class="grid" x1={0} x2={whole} y1={HEIGHT * (1 - share)} y2={HEIGHT * (1 - share)} /><text x={-6} y={HEIGHT * (1 - share) + 4} class="axis end">{format(top * share)}</text></g>)}
       {bars.map((bar, index) => {
         let y = HEIGHT;
         return <g key={bar.label}>

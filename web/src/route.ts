@@ -4,9 +4,12 @@ import { signal } from '@preact/signals';
 export const LEVELS = ['read', 'work', 'model', 'raw'] as const;
 export type Level = (typeof LEVELS)[number];
 
+/** What is shown over a conversation: a compaction, a branch or a file, and which one. */
+export interface Sheet { kind: 'compaction' | 'branch' | 'file'; of: string }
+
 export type Route =
   | { place: 'sessions'; query: Record<string, string> }
-  | { place: 'conversation'; session: string; agent?: string; workspace?: string; level: Level; record?: string; find?: string }
+  | { place: 'conversation'; session: string; agent?: string; workspace?: string; level: Level; record?: string; find?: string; until?: number; sheet?: Sheet }
   | { place: 'search'; query: Record<string, string> }
   | { place: 'usage'; query: Record<string, string> }
   | { place: 'health'; query: Record<string, string> };
@@ -22,10 +25,16 @@ export function parse(url: URL): Route {
       place: 'conversation', session: decode(session), level,
       ...(query.agent && { agent: query.agent }), ...(query.in && { workspace: query.in }),
       ...(record && { record }), ...(query.find && { find: query.find }),
+      ...(/^\d{1,12}$/.test(query.until ?? '') && { until: Number(query.until) }), ...sheetIn(query),
     };
   }
   if (place === 'search' || place === 'usage' || place === 'health') return { place, query };
   return { place: 'sessions', query };
+}
+
+function sheetIn(query: Record<string, string>): { sheet?: Sheet } {
+  for (const kind of ['compaction', 'branch', 'file'] as const) if (query[kind]) return { sheet: { kind, of: query[kind] } };
+  return {};
 }
 
 /** Writes an address: the inverse of `parse`. */
@@ -34,12 +43,14 @@ export function format(route: Route): string {
     const query = new URLSearchParams(Object.entries(route.query).filter(([, value]) => value !== ''));
     return `/${route.place === 'sessions' ? '' : route.place}${query.size > 0 ? `?${query}` : ''}`;
   }
-  const { session, agent, workspace, level, record, find } = route;
+  const { session, agent, workspace, level, record, find, until, sheet } = route;
   const query = new URLSearchParams();
   if (agent) query.set('agent', agent);
   if (workspace) query.set('in', workspace);
   if (level !== 'work') query.set('view', level);
   if (find) query.set('find', find);
+  if (until) query.set('until', String(until));
+  if (sheet) query.set(sheet.kind, sheet.of);
   const hash = record ? `#${encodeURIComponent(record)}` : '';
   return `/s/${encodeURIComponent(session)}${query.size > 0 ? `?${query}` : ''}${hash}`;
 }

@@ -62,10 +62,23 @@ export function startSessions(): void {
   });
 }
 
+/** What sessions can be filtered by that only their whole files tell. */
+export const HAS = ['errors', 'compactions', 'branches', 'damage'] as const;
+export type Has = (typeof HAS)[number];
+
+export function hasOf(stats: Stats, what: Has): boolean {
+  switch (what) {
+    case 'errors': return Object.values(stats.tools).some(({ errors }) => errors > 0);
+    case 'compactions': return stats.compactions > 0;
+    case 'branches': return stats.branches > 0;
+    case 'damage': return stats.problems > 0 || stats.gaps > 0;
+  }
+}
+
 const waiting = new Set<string>();
 let isCounting = false;
 
-/** Asks for the counts of sessions, one after the other, as they come on the screen. */
+/** Asks for the counts of sessions, one after the other: of those on the screen, or of all that a filter needs. The last call counts. */
 export function wantCounts(ids: readonly string[]): void {
   waiting.clear();
   for (const id of ids) if (!counts.peek().has(id)) waiting.add(id);

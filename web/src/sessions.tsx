@@ -7,7 +7,7 @@ import { Icon } from './icons.tsx';
 import { register } from './keys.ts';
 import { List } from './list/list.ts';
 import { amend, format, go, type Route } from './route.ts';
-import { costs, counts, isLoaded, loadCosts, loadFailure, loadSessions, sessions, wantCounts } from './session-list.ts';
+import { HAS, costs, counts, hasOf, isLoaded, loadCosts, loadFailure, loadSessions, sessions, wantCounts, type Has } from './session-list.ts';
 import { density } from './settings.ts';
 import { language, texts } from './text.ts';
 import type { Session } from './wire.ts';
@@ -31,7 +31,17 @@ export function Sessions({ at }: { at: Extract<Route, { place: 'sessions' }> }):
   const cursor = useSignal(0);
   const { query } = at;
   const set = (name: string, value: string) => amend({ ...at, query: { ...query, [name]: value } });
-  const shown = useMemo(() => sessions.value.filter((session) => passes(session, query, Date.now())), [sessions.value, query]);
+  const passing = useMemo(() => sessions.value.filter((session) => passes(session, query, Date.now())), [sessions.value, query]);
+  const has = (query.has ?? '').split(',').filter((name): name is Has => HAS.includes(name as Has));
+  const shown = useMemo(() => (has.length === 0 ? passing : passing.filter(({ id }) => {
+    const stats = counts.value.get(id);
+    return stats !== undefined && has.every((name) => hasOf(stats, name));
+  })), [passing, query.has, has.length > 0 && counts.value]);
+  const countedOf = has.length === 0 ? undefined : passing.reduce((count, { id }) => count + Number(counts.value.has(id)), 0);
+  // Whole files are read for these filters, so all sessions that pass the others are counted, the most recent first.
+  useEffect(() => { if (has.length > 0) wantCounts(passing.map(({ id }) => id)); }, [passing, query.has]);
+  const isCounting = useRef(false);
+  isCounting.current = has.length > 0;
   const projects = useMemo(() => [...new Set(sessions.value.flatMap(({ projectPath }) => projectPath ?? []))].sort(), [sessions.value]);
   const tags = useMemo(() => [...new Set(sessions.value.flatMap(({ tag }) => tag ?? []))].sort(), [sessions.value]);
   const screen = useRef<HTMLDivElement>(null);
@@ -49,7 +59,7 @@ export function Sessions({ at }: { at: Extract<Route, { place: 'sessions' }> }):
     list.current = new List(screen.current!, {
       mount: (element, _, key) => { elements.current.set(key as string, element); draw(element, key as string); },
       unmount: (element, key) => { elements.current.delete(key as string); render(null, element); },
-      moved: (first, last) => wantCounts(rows.current.slice(first, last).map(({ id }) => id)),
+      moved: (first, last) => { if (!isCounting.current) wantCounts(rows.current.slice(first, last).map(({ id }) => id)); },
     });
     void loadCosts();
     return () => list.current?.destroy();
@@ -81,7 +91,8 @@ export function Sessions({ at }: { at: Extract<Route, { place: 'sessions' }> }):
       {tags.length > 0 && <select aria-label={t.tagged} value={query.tag ?? ''} onChange={(event) => set('tag', event.currentTarget.value)}><option value="">{t.tagged}</option>{tags.map((tag) => <option key={tag} value={tag}>{visible(tag)}</option>)}</select>}
       <label><input type="checkbox" checked={Boolean(query.live)} onChange={(event) => set('live', event.currentTarget.checked ? '1' : '')} /> {t.onlyLive}</label>
       <label><input type="checkbox" checked={Boolean(query.archived)} onChange={(event) => set('archived', event.currentTarget.checked ? '1' : '')} /> {t.archived}</label>
-      <span class="count" role="status">{isLoaded.value ? t.sessionCount(shown.length) : t.loading}</span>
+      <div class="has" role="group" aria-label={t.has}>{HAS.map((name) => <button type="button" class="chip" key={name} aria-pressed={has.includes(name)} onClick={() => set('has', (has.includes(name) ? has.filter((other) => other !== name) : [...has, name]).join(','))}>{t.hasFilters[name]}</button>)}</div>
+      <span class="count" role="status">{isLoaded.value ? t.sessionCount(shown.length) : t.loading}{countedOf !== undefined && countedOf < passing.length ? ` · ${t.counted(countedOf, passing.length)}` : ''}</span>
     </div>
     <div class="session-head" aria-hidden="true"><span /><span>{t.columns.title}</span><span>{t.columns.project}</span><span>{t.columns.active}</span><span>{t.columns.turns}</span><span>{t.columns.calls}</span><span>{t.columns.cost}</span><span>{t.columns.marks}</span></div>
     <div class="screen" ref={screen} tabIndex={0} role="group" aria-label={t.sessions} />
@@ -104,6 +115,7 @@ function routeOf(session: Session): Route {
 function statusOf(session: Session): [shape: string, word: string, name: string] {
   const { statuses } = texts.value;
   if (session.error) return ['▲', statuses.error, 'error'];
+  if (session.writers) return ['⚠', texts.value.writersHint, 'error'];
   if (session.live) return ['●', statuses.live, 'live'];
   if (session.queued) return ['◐', statuses.queued, 'queued'];
   if (session.archived) return ['▫', statuses.archived, 'archived'];

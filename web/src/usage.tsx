@@ -2,14 +2,15 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { Figures } from './conversation/inspector.tsx';
+import { Figures } from './figures.tsx';
 import { baseName, compact, dollars, visible } from './format.ts';
 import { Bars, type Bar } from './plot.tsx';
+import { ReplyTable } from './replies.tsx';
 import { ask, call, has } from './rpc.ts';
 import { amend, format, type Route } from './route.ts';
 import { sessions } from './session-list.ts';
 import { language, texts } from './text.ts';
-import type { UsageBy, UsageResult, UsageRow } from './wire.ts';
+import type { UsageBy, UsageParams, UsageResult, UsageRow } from './wire.ts';
 
 const BY = ['day', 'week', 'month', 'model', 'project', 'branch'] as const satisfies readonly UsageBy[];
 const DAYS = ['7', '30', '90', '365'];
@@ -31,8 +32,7 @@ export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.E
   const isTokens = query.what === 'tokens';
   const set = (name: string, value: string) => amend({ ...at, query: { ...query, [name]: value } });
   useEffect(() => {
-    const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const limits = { timezone, ...(days !== 'all' && { dateFrom: since(Number(days), Date.now()) }), ...(query.project && { workspacePath: query.project }) };
+    const limits = limitsOf(query);
     Promise.all([call('history/usage', { by, ...limits }), call('history/usage', { by: 'session', limit: 12, ...limits })]).then(([one, other]) => {
       usage.value = one;
       dearest.value = other.rows;
@@ -58,10 +58,26 @@ export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.E
       <span class="quiet">{t.countedOnce}. {t.estimatedCost}{total.unpricedReplies > 0 ? ` ${t.unpriced(total.unpricedReplies)}.` : ''}</span></p>}
     {usage.value && rows.length === 0 && <p class="empty">{t.noUsage}</p>}
     {rows.length > 0 && <section class="panel wide"><h2>{isTokens ? t.tokensOver : t.costOver} · {t.by[by]}</h2><Bars bars={rows.slice(0, 120).map((row) => barOf(row, isTokens, names))} names={names} label={`${isTokens ? t.tokensOver : t.costOver}, ${t.by[by]}`} format={isTokens ? compact : dollars} />
-      <details open><summary>{t.asTable}</summary><UsageTable rows={rows} total={total!} by={by} /></details></section>}
+      <details open><summary>{t.asTable}</summary><UsageTable rows={rows} total={total!} by={by} why={(key) => format({ ...at, query: { ...query, why: key } })} /></details></section>}
+    {query.why && <Replies at={at} by={by} limits={limitsOf(query)} why={query.why} />}
     {dearest.value.length > 0 && <section class="panel wide"><h2>{t.dearest}</h2><UsageTable rows={dearest.value} by="session" /></section>}
     {insight.value !== undefined && <section class="panel wide"><h2>{t.insight}</h2><Figures value={partOf(insight.value)} /></section>}
   </main>;
+}
+
+type Limits = Pick<UsageParams, 'timezone' | 'dateFrom' | 'workspacePath'>;
+
+/** What the address says about which replies count. */
+function limitsOf({ days = '30', project }: Record<string, string>): Limits {
+  const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return { timezone, ...(days !== 'all' && { dateFrom: since(Number(days), Date.now()) }), ...(project && { workspacePath: project }) };
+}
+
+/** The replies behind a row, each with a link to it. */
+function Replies({ at, by, limits, why }: { at: Extract<Route, { place: 'usage' }>; by: UsageBy; limits: Limits; why: string }): JSX.Element {
+  const t = texts.value;
+  const { why: _, ...query } = at.query;
+  return <section class="panel wide" id="replies"><h2>{t.whyReplies(visible(why))} <a class="second" href={format({ place: 'usage', query })}>{t.close}</a></h2><ReplyTable params={{ by, why, ...limits }} /></section>;
 }
 
 /** What of `history/insight` no other figure on the page has. */
@@ -78,7 +94,8 @@ function barOf(row: UsageRow, isTokens: boolean, names: readonly string[]): Bar 
   return { label, title: `${row.key}: ${row.costUsd === null ? '–' : dollars(row.costUsd)}, ${compact(row.totalTokens)}`, parts };
 }
 
-function UsageTable({ rows, total, by }: { rows: readonly UsageRow[]; total?: UsageRow; by: UsageBy }): JSX.Element {
+/** `why` gives the address of the replies behind a row. */
+function UsageTable({ rows, total, by, why }: { rows: readonly UsageRow[]; total?: UsageRow; by: UsageBy; why?(key: string): string }): JSX.Element {
   const t = texts.value;
   const title = (row: UsageRow) => {
     if (by === 'session') return <a href={format({ place: 'conversation', session: row.key, level: 'work' })}>{visible(sessions.value.find(({ id }) => id === row.key)?.title ?? '') || row.key.slice(0, 8)}</a>;
@@ -86,7 +103,7 @@ function UsageTable({ rows, total, by }: { rows: readonly UsageRow[]; total?: Us
     return visible(row.key);
   };
   const line = (row: UsageRow, first: JSX.Element | string) => <tr key={row.key}>
-    <th scope="row" dir="auto">{first}</th><td>{row.replies.toLocaleString(language.value)}</td><td>{compact(row.inputTokens)}</td><td>{row.outputAtLeast ? '≥ ' : ''}{compact(row.outputTokens)}</td><td>{compact(row.cacheReadTokens)}</td><td>{compact(row.cacheCreationTokens)}</td>
+    <th scope="row" dir="auto">{first}</th><td>{why && row.key !== 'total' ? <a href={why(row.key)} title={t.whyReplies(row.key)}>{row.replies.toLocaleString(language.value)}</a> : row.replies.toLocaleString(language.value)}</td><td>{compact(row.inputTokens)}</td><td>{row.outputAtLeast ? '≥ ' : ''}{compact(row.outputTokens)}</td><td>{compact(row.cacheReadTokens)}</td><td>{compact(row.cacheCreationTokens)}</td>
     <td>{row.costUsd === null ? '–' : `${row.costKind === 'recorded' ? '' : '≈ '}${dollars(row.costUsd)}`}</td></tr>;
   return <div class="table" tabIndex={0} role="group" aria-label={t.asTable}><table class="numbers">
     <thead><tr><th scope="col">{t.by[by === 'block' ? 'day' : by]}</th><th scope="col">{t.replies}</th><th scope="col">{t.input_tokens}</th><th scope="col">{t.output_tokens}</th><th scope="col">{t.cacheRead}</th><th scope="col">{t.cacheWrite}</th><th scope="col">{t.cost}</th></tr></thead>

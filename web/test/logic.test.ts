@@ -20,7 +20,7 @@ const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter
 
 test('every address reads back as the place that it was written from', () => {
   const conversation = fc.record({ place: fc.constant('conversation' as const), session: word.filter((text) => !/^\.+$/.test(text)), level: fc.constantFrom(...LEVELS) }, { requiredKeys: ['place', 'session', 'level'] });
-  const full = fc.tuple(conversation, fc.record({ agent: word, workspace: word, record: word, find: word }, { requiredKeys: [] })).map(([one, other]) => ({ ...one, ...other }) as Route);
+  const full = fc.tuple(conversation, fc.record({ agent: word, workspace: word, record: word, find: word, until: fc.integer({ min: 1, max: 1e9 }), sheet: fc.record({ kind: fc.constantFrom('compaction' as const, 'branch' as const, 'file' as const), of: word }) }, { requiredKeys: [] })).map(([one, other]) => ({ ...one, ...other }) as Route);
   const list = fc.record({ place: fc.constantFrom('sessions' as const, 'search' as const, 'usage' as const, 'health' as const), query: fc.dictionary(word.filter((name) => name !== '__proto__'), word, { maxKeys: 3 }) }) as fc.Arbitrary<Route>;
   fc.assert(fc.property(fc.oneof(full, list), (route) => {
     expect(parse(new URL(format(route), 'http://127.0.0.1'))).toEqual(route.place === 'conversation' ? route : { ...route, query: { ...route.query } });
@@ -92,7 +92,7 @@ test('only addresses of the web and of mail are links', () => {
 test('figures as people read them', () => {
   expect([100, 12_400, 138_000, 11_400_000, 90_000_000, 60_000].map(duration)).toEqual(['0.1s', '12s', '2m18s', '3h10m', '1d1h', '1m']);
   expect([0, 999, 1000, 63_000_000].map(bytes)).toEqual(['0 B', '999 B', '1.0 kB', '63 MB']);
-  expect([0, 0.001, 1.926].map(dollars)).toEqual(['$0.00', '<$0.01', '$1.93']);
+  expect([0, 0.001, 1.926].map((amount) => dollars(amount))).toEqual(['$0.00', '<$0.01', '$1.93']);
   expect([baseName('/home/mia/annals/'), baseName('C:\\work\\annals'), baseName('/')]).toEqual(['annals', 'annals', '/']);
   expect(ago('2026-11-18T10:00:00Z', Date.parse('2026-11-18T10:02:00Z'), 'en')).toMatch(/2/);
   expect(ago(null, 0, 'en')).toBe('');

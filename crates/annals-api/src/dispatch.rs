@@ -2,6 +2,7 @@
 
 mod agents;
 mod change;
+mod files;
 mod insight;
 mod list;
 pub(crate) mod load;
@@ -41,11 +42,6 @@ const LONGEST_PAGE: usize = 4 << 20;
 
 /// A check returns at most so many findings.
 const MOST_FINDINGS: usize = 10_000;
-
-/// The most versions of a file in an answer: the last ones.
-const MOST_VERSIONS: usize = 1000;
-/// About how many bytes a version of a file takes in an answer.
-const VERSION_BYTES: usize = 160;
 /// The id of an agent is a part of a file name, which no file system allows to be longer.
 const LONGEST_AGENT_ID: usize = 255;
 
@@ -186,6 +182,7 @@ impl Api {
             Method::HistoryPart => self.part(params.read()?, masking).and_then(|result| serialize(&result)),
             Method::HistoryLocate => self.locate(params.read()?).and_then(|result| serialize(&result)),
             Method::HistoryFiles => self.files(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryFile => self.file(&params.read()?, masking).and_then(|result| serialize(&result)),
             #[cfg(feature = "search")]
             Method::HistorySearch => {
                 self.search(&params.read()?, masking, cancelled).and_then(|result| serialize(&result))
@@ -253,24 +250,6 @@ impl Api {
             findings: findings.map(|finding| to_wire::problem(&checked.file, finding)).collect(),
             total: checked.findings.len(),
         })
-    }
-
-    fn files(&self, params: &wire::OneSessionParams) -> Result<wire::FilesResult, Error> {
-        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
-        let history = self.engine.file_history_inside(&file)?;
-        let mut result = wire::FilesResult { files: Vec::new(), cut: false };
-        let mut bytes = 0;
-        for mut file in history.changed().map(to_wire::changed_file) {
-            let older = file.versions.len().saturating_sub(MOST_VERSIONS);
-            file.versions.drain(..older);
-            bytes += file.path.len() + VERSION_BYTES * (1 + file.versions.len());
-            result.cut |= older > 0 || bytes > LONGEST_PAGE;
-            if bytes > LONGEST_PAGE {
-                break;
-            }
-            result.files.push(file);
-        }
-        Ok(result)
     }
 
     /// Works with an open session, as it is now or as it was when a cursor was made. It reads files, so it must be called

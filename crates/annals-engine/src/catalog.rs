@@ -161,8 +161,8 @@ pub struct SessionRow {
     pub facts: Box<Facts>,
     /// How many subagents have a transcript.
     pub subagents: u64,
-    /// Whether Claude Code has it open.
-    pub is_live: bool,
+    /// How many processes of Claude Code have it open.
+    pub writers: usize,
     /// Whether it is archived in Claude Code.
     pub is_archived: bool,
     /// Why it could not be read; the facts are empty then.
@@ -274,7 +274,7 @@ pub(crate) fn list_with_progress(
     let live = engine.live_sessions();
     for row in &mut listing.sessions {
         row.subagents = agents.beside(row, &mut loader).len() as u64;
-        row.is_live = row.file.session.as_ref().is_some_and(|session| live.contains(session));
+        row.writers = row.file.session.as_ref().and_then(|session| live.get(session)).copied().unwrap_or(0);
     }
     listing.sessions.par_iter_mut().for_each(SessionRow::read_folder);
     loader.remove_missing();
@@ -292,7 +292,8 @@ pub(crate) fn session_row(engine: &Engine, file: &TranscriptFile) -> Result<Sess
     let beside = file.path.parent().map(Folder::agents_in);
     row.subagents =
         AgentTranscripts::new(beside.into_iter().collect()).beside(&row, &mut loader).len() as u64;
-    row.is_live = file.session.as_ref().is_some_and(|session| engine.live_sessions().contains(session));
+    row.writers =
+        file.session.as_ref().and_then(|session| engine.live_sessions().get(session).copied()).unwrap_or(0);
     row.read_folder();
     Ok(row)
 }
@@ -339,7 +340,7 @@ impl SessionRow {
             modified: transcript.state.modified,
             facts,
             subagents: 0,
-            is_live: false,
+            writers: 0,
             is_archived: false,
             error,
             has_folder: transcript.has_folder,

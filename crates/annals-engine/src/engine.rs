@@ -1,7 +1,7 @@
 //! The engine: everything annals can do with sessions on disk, one method each. Read this first; the methods delegate to the
 //! modules that do the work.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::ops::ControlFlow;
@@ -718,8 +718,8 @@ impl Engine {
         live::registered_writer(self, file)
     }
 
-    /// Returns the ids of the sessions that are open in Claude Code.
-    pub fn live_sessions(&self) -> HashSet<String> {
+    /// Returns the ids of the sessions that are open in Claude Code, each with the number of processes that have it open.
+    pub fn live_sessions(&self) -> HashMap<String, usize> {
         live::live_sessions(self)
     }
 

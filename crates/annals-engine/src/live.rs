@@ -1,6 +1,6 @@
 //! Which other processes write to a session right now.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -117,9 +117,13 @@ pub(crate) fn registered_writer(engine: &Engine, file: &TranscriptFile) -> Optio
     }
 }
 
-pub(crate) fn live_sessions(engine: &Engine) -> HashSet<String> {
+pub(crate) fn live_sessions(engine: &Engine) -> HashMap<String, usize> {
     let records = engine.roots().paths().flat_map(process_records).filter_map(Result::ok);
-    records.filter(ProcessFile::is_running).map(|record| record.session).collect()
+    let mut sessions = HashMap::new();
+    for record in records.filter(ProcessFile::is_running) {
+        *sessions.entry(record.session).or_default() += 1;
+    }
+    sessions
 }
 
 pub(crate) fn liveness(engine: &Engine, file: &TranscriptFile) -> Result<Liveness, Error> {

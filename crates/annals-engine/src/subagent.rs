@@ -201,7 +201,7 @@ fn session_of(file: &TranscriptFile) -> TranscriptFile {
 
 /// Returns whether Claude Code has a session open.
 fn is_live(engine: &Engine, session: &TranscriptFile) -> bool {
-    session.session.as_ref().is_some_and(|id| engine.live_sessions().contains(id))
+    session.session.as_ref().is_some_and(|id| engine.live_sessions().contains_key(id))
 }
 
 /// Agents are listed in the order in which they began; those without a time come last.

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::word::words;
 use crate::{
-    Agent, ChangedFile, ChatMessage, HistoryItem, Project, QueuedPrompt, Session, TeamMessage, Text,
-    ToolCall, TrashEntry, Turn,
+    Agent, BackupState, ChangedFile, ChatMessage, HistoryItem, Project, QueuedPrompt, Session, TeamMessage,
+    Text, ToolCall, TrashEntry, Turn, ViewNode,
 };
 
 /// Result of `history/list`.
@@ -76,6 +76,22 @@ pub struct FilesResult {
     /// Whether older versions or more files were left out, because the answer would be too long.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub cut: bool,
+}
+
+/// Result of `history/file`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FileResult {
+    /// What is left of the version. Unless it is kept, there is no content.
+    pub backup: BackupState,
+    /// Its content, or what is different from the other version.
+    pub nodes: Vec<ViewNode>,
+    /// How many lines that has.
+    pub lines: usize,
+    /// The first line that is not in this answer, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub next: Option<usize>,
 }
 
 /// Result of `history/tools`.

@@ -42,8 +42,8 @@ mod word;
 
 pub use agent::{Agent, AgentState};
 pub use answer::{
-    AgentsResult, AppendedNotice, ChangedNotice, DeleteResult, FilesResult, ListResult, LoadResult,
-    ProjectsResult, ReadResult, StatusResult, ToolsResult, TrashChange, TrashNotice, TrashResult,
+    AgentsResult, AppendedNotice, ChangedNotice, DeleteResult, FileResult, FilesResult, ListResult,
+    LoadResult, ProjectsResult, ReadResult, StatusResult, ToolsResult, TrashChange, TrashNotice, TrashResult,
     TurnsResult, UnwatchResult, WatchResult,
 };
 pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
@@ -70,9 +70,9 @@ pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};
 pub use repair::{MissingEntry, RepairBranch, RepairChange, RepairResult, RestoredView, UndoResult};
 pub use request::{
-    AgentsParams, ArchiveFilter, EntryRef, ForkParams, ListParams, LoadParams, NoParams, OneSessionParams,
-    ProjectsParams, ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams, TagParams,
-    ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,
+    AgentsParams, ArchiveFilter, EntryRef, FileParams, ForkParams, ListParams, LoadParams, NoParams,
+    OneSessionParams, ProjectsParams, ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams,
+    TagParams, ToolsParams, TurnsParams, UnwatchParams, View, WatchParams,
 };
 pub use resume::ResumeCommand;
 pub use search::{

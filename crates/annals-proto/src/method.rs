@@ -80,6 +80,8 @@ methods! {
     HistoryAgents "history/agents" reads_session,
     /// Lists the files that a session changed, with the versions that Claude Code keeps.
     HistoryFiles "history/files" reads_session,
+    /// Returns the content of a version of a file, or its difference from an earlier one.
+    HistoryFile "history/file" reads_session,
     /// Checks a session: what is wrong with it, what Claude Code would lose, and what helps.
     HistoryCheck "history/check" reads_session,
     /// Lists all rows of a session in a few bytes each, for a viewer.

@@ -121,6 +121,32 @@ pub struct LoadParams {
     pub view: Option<View>,
     /// Whether the full view also has what Claude Code added: output of commands, reminders, messages of other agents.
     pub all: Option<bool>,
+    /// Loads the session as it was when its file ended with this line, from 1. With `cursor` it has no effect: the next page is of
+    /// the same lines.
+    pub last_line: Option<u64>,
+    /// Whether text is sent without masked secrets; refused unless the server allows it.
+    pub reveal: Option<bool>,
+}
+
+/// Parameters of `history/file`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FileParams {
+    /// The session's id, with or without the prefix `claude:`.
+    pub session_id: String,
+    /// Selects among several sessions with that id: the working directory, or the `path` that lists have.
+    pub workspace_path: Option<String>,
+    /// The path of the file, as `history/files` gives it.
+    pub path: String,
+    /// The number of the version. If several versions have it, the last one counts.
+    pub version: u64,
+    /// The number of an earlier version: the answer is then the difference between the two.
+    pub against: Option<u64>,
+    /// The first line, from 0.
+    pub from: Option<usize>,
+    /// How many lines: 1000 by default, at most 5000.
+    pub count: Option<usize>,
     /// Whether text is sent without masked secrets; refused unless the server allows it.
     pub reveal: Option<bool>,
 }

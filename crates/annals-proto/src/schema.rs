@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, CheckResult, ContextParams,
-    ContextUse, DeleteResult, ErrorCode, FilesResult, ForkParams, ForkResult, Insight, InsightParams,
-    ListParams, ListResult, LoadParams, LoadResult, LocateParams, LocateResult, Method, NoParams,
-    OneSessionParams, PartParams, PartResult, ProjectsParams, ProjectsResult, ReadParams, ReadResult,
-    RecordPart, RenameParams, RestoreParams, RowsParams, RowsResult, SearchParams, SearchResult, Session,
-    SessionParams, SkeletonParams, SkeletonResult, Stats, StatsParams, StatusResult, TagParams, ToolsParams,
-    ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, UsageParams,
-    UsageResult, WatchParams, WatchResult, notification,
+    ContextUse, DeleteResult, ErrorCode, FileParams, FileResult, FilesResult, ForkParams, ForkResult,
+    Insight, InsightParams, ListParams, ListResult, LoadParams, LoadResult, LocateParams, LocateResult,
+    Method, NoParams, OneSessionParams, PartParams, PartResult, ProjectsParams, ProjectsResult, ReadParams,
+    ReadResult, RecordPart, RenameParams, RestoreParams, RowsParams, RowsResult, SearchParams, SearchResult,
+    Session, SessionParams, SkeletonParams, SkeletonResult, Stats, StatsParams, StatusResult, TagParams,
+    ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
+    UsageParams, UsageResult, WatchParams, WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
@@ -65,6 +65,7 @@ impl Generators {
             Method::HistoryAgents => self.both::<AgentsParams, AgentsResult>(),
             Method::HistoryCheck => self.both::<OneSessionParams, CheckResult>(),
             Method::HistoryFiles => self.both::<OneSessionParams, FilesResult>(),
+            Method::HistoryFile => self.both::<FileParams, FileResult>(),
             Method::HistorySkeleton => self.both::<SkeletonParams, SkeletonResult>(),
             Method::HistoryRows => self.both::<RowsParams, RowsResult>(),
             Method::HistoryPart => self.both::<PartParams, PartResult>(),

@@ -43,6 +43,9 @@ pub struct Session {
     pub archived: bool,
     /// Whether Claude Code has it open.
     pub live: bool,
+    /// How many processes of Claude Code have it open, if there are several: their messages may end up in different branches.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub writers: Option<usize>,
     /// The size of its transcript in bytes.
     pub size: u64,
     /// The path of its transcript; null if there is none.

@@ -28,6 +28,8 @@ pub struct UsageParams {
     pub cost_mode: Option<CostMode>,
     /// The most rows to return: 1000 by default, at most 10000. The total has all of them.
     pub limit: Option<usize>,
+    /// The `key` of a row whose responses to return, too.
+    pub why: Option<String>,
     /// Whether text is sent without masked secrets; refused unless the server allows it.
     pub reveal: Option<bool>,
 }
@@ -93,6 +95,12 @@ pub struct UsageResult {
     pub row_count: usize,
     /// What could not be read.
     pub problems: Vec<String>,
+    /// The responses of the row that `why` names, the most expensive first, at most 1000; absent without `why`.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub replies: Vec<UsageReply>,
+    /// How many responses that row has; absent without `why`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reply_count: Option<usize>,
 }
 
 /// A row of a report: a line of `annals usage --json`.

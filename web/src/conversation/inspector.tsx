@@ -10,6 +10,7 @@ import { format, route, type Route } from '../route.ts';
 import { hasInspector } from '../settings.ts';
 import { language, texts } from '../text.ts';
 import type { Agent, ChangedFile, Stats, ToolCall, UsageResult } from '../wire.ts';
+import { ReplyTable } from '../replies.tsx';
 import { matcher } from './call-filter.ts';
 import type { Reader } from './reader.ts';
 
@@ -141,7 +142,7 @@ function Files({ reader }: { reader: Reader }): JSX.Element {
 function FileEntry({ file, reader }: { file: ChangedFile; reader: Reader }): JSX.Element {
   const t = texts.value;
   return <li>
-    <p class="path" title={visible(file.path)}><b>{visible(baseName(file.path))}</b> <span dir="ltr">{visible(file.path)}</span></p>
+    <p class="path" title={visible(file.path)}><a href={format({ ...(route.value as Extract<Route, { place: 'conversation' }>), sheet: { kind: 'file', of: file.path } })}>{visible(baseName(file.path))}</a> <span dir="ltr">{visible(file.path)}</span></p>
     <p class="facts">{t.edits(file.edits)} · {t.versions(file.versions.length)}</p>
     <p class="lane">{file.versions.map((version) => <button type="button" key={version.version} class="quiet" data-state={version.backup} disabled={!version.messageId} onClick={() => version.messageId && void reader.goToRecord(version.messageId)}
       title={`${t.backups[version.backup]}${version.time ? ` · ${fullTime(version.time, language.value)}` : ''}`}>v{version.version}</button>)}</p>
@@ -182,19 +183,11 @@ function Context({ reader }: { reader: Reader }): JSX.Element {
   </div>;
 }
 
-/** Any answer as nested tables: numbers, words, lists of objects. */
-export function Figures({ value }: { value: unknown }): JSX.Element {
-  if (Array.isArray(value)) return <ol class="figures">{value.slice(0, 200).map((entry, index) => <li key={index}><Figures value={entry} /></li>)}</ol>;
-  if (value !== null && typeof value === 'object') {
-    return <dl class="kv">{Object.entries(value).map(([name, entry]) => <div key={name}><dt>{visible(name)}</dt><dd><Figures value={entry} /></dd></div>)}</dl>;
-  }
-  return <>{typeof value === 'number' ? value.toLocaleString(language.value) : visible(String(value ?? '–'))}</>;
-}
-
 function SessionUsage({ reader }: { reader: Reader }): JSX.Element {
   const { sessionId, workspacePath } = reader.which;
   const { value, error } = useAnswer<[UsageResult, Stats]>(reader, () => Promise.all([call('history/usage', { sessionId, by: 'model' }), call('history/stats', { ...reader.which, ...(workspacePath && { workspacePath }) })]));
   const t = texts.value;
+  const why = useSignal<string | undefined>(undefined);
   if (!value) return <Missing error={error} />;
   const [usage, stats] = value;
   const figures: [string, string][] = [
@@ -206,7 +199,8 @@ function SessionUsage({ reader }: { reader: Reader }): JSX.Element {
     <dl class="kv">{figures.map(([name, figure], index) => <div key={index}><dt>{name}</dt><dd>{figure}</dd></div>)}</dl>
     <p class="quiet">{t.countedOnce}. {usage.total.costKind === 'calculated' || usage.total.costKind === 'mixed' ? t.estimatedCost : ''}</p>
     <table><thead><tr><th>{t.by.model}</th><th class="right">{t.replies}</th><th class="right">{t.output_tokens}</th><th class="right">{t.cost}</th></tr></thead>
-      <tbody>{usage.rows.map((row) => <tr key={row.key}><td>{visible(row.key)}</td><td class="right">{row.replies}</td><td class="right">{compact(row.outputTokens)}</td><td class="right">{row.costUsd === null ? '–' : dollars(row.costUsd)}</td></tr>)}</tbody></table>
+      <tbody>{usage.rows.map((row) => <tr key={row.key}><td>{visible(row.key)}</td><td class="right"><button type="button" class="link" aria-expanded={why.value === row.key} onClick={() => { why.value = why.value === row.key ? undefined : row.key; }}>{row.replies}</button></td><td class="right">{compact(row.outputTokens)}</td><td class="right">{row.costUsd === null ? '–' : dollars(row.costUsd)}</td></tr>)}</tbody></table>
+    {why.value && <><h3>{t.whyReplies(visible(why.value))}</h3><ReplyTable params={{ sessionId, by: 'model', why: why.value }} /></>}
     <table><thead><tr><th>{t.toolUse}</th><th class="right">{t.calls}</th><th class="right">{t.failures}</th></tr></thead>
       <tbody>{Object.entries(stats.tools).sort(([, one], [, other]) => other.calls - one.calls).map(([name, count]) => <tr key={name}><td>{visible(name)}</td><td class="right">{count.calls}</td><td class="right">{count.errors}</td></tr>)}</tbody></table>
   </div>;

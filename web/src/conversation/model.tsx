@@ -2,28 +2,8 @@
 import type { JSX } from 'preact';
 import { compact, visible } from '../format.ts';
 import { texts } from '../text.ts';
-import type { ChatMessage, ChatToolCall } from '../wire.ts';
+import { callText, weight } from './model-messages.ts';
 import type { Reader } from './reader.ts';
-
-/** About how many tokens a text has. */
-export function tokensOf(text: string): number {
-  const wide = text.match(/[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]/g)?.length ?? 0;
-  return Math.ceil((text.length - wide) / 4 + wide);
-}
-
-function callText({ name, input, result, error }: ChatToolCall): [input: string, output: string] {
-  const json = (value: unknown) => (value === undefined || value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value, null, 2));
-  return [`${name} ${json(input)}`, error ?? json(result)];
-}
-
-function weight(message: ChatMessage): number {
-  const calls = (message.toolCalls ?? []).flatMap((call) => callText(call));
-  return [message.content, message.thought ?? '', ...calls].reduce((sum, text) => sum + tokensOf(text), 0);
-}
-
-export function modelTokens(messages: readonly ChatMessage[]): number {
-  return messages.reduce((sum, message) => sum + weight(message), 0);
-}
 
 export function ModelMessage({ reader, index }: { reader: Reader; index: number }): JSX.Element | null {
   const messages = reader.messages.value;

@@ -3,25 +3,27 @@ import { useSignal } from '@preact/signals';
 import { render, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { ActionMenu, copyResume } from '../actions.tsx';
-import { baseName, visible } from '../format.ts';
+import { baseName, textOf, visible } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { register } from '../keys.ts';
-import { call, status } from '../rpc.ts';
-import { LEVELS, amend, format, go, route, type Level, type Route } from '../route.ts';
+import { call } from '../rpc.ts';
+import { LEVELS, amend, format, go, route, type Level, type Route, type Sheet } from '../route.ts';
 import { sessions } from '../session-list.ts';
 import { density, diffs, hasInspector, hasOutline, nextOf } from '../settings.ts';
 import { texts } from '../text.ts';
+import { complain } from '../toast.tsx';
 import type { Session } from '../wire.ts';
 import { FindBar } from './find.tsx';
 import { Inspector, TABS, type Tab } from './inspector.tsx';
 import { isFold } from './items.ts';
-import { ModelMessage, modelTokens } from './model.tsx';
+import { ModelMessage } from './model.tsx';
+import { ModelNote } from './model-note.tsx';
 import { Outline } from './outline.tsx';
 import { Rail } from './rail.tsx';
 import { Reader, currentReader } from './reader.ts';
 import { ItemView, copyText, linkTo } from './rows.tsx';
+import { RunningTurn } from './running.tsx';
 import { textOfNodes } from '../plain.ts';
-import { compact } from '../format.ts';
 
 type ConversationRoute = Extract<Route, { place: 'conversation' }>;
 
@@ -93,6 +95,13 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
         go({ ...rest, agent });
         return true;
       },
+      compare: () => {
+        const row = currentRow();
+        const sheet: Sheet | undefined = row?.kind === 'k' && row.uuid ? { kind: 'compaction', of: row.uuid } : row?.kind === 'b' && row.leaf ? { kind: 'branch', of: row.leaf } : row?.tool?.file ? { kind: 'file', of: row.tool.file } : undefined;
+        if (!sheet) return false;
+        go({ ...(route.peek() as ConversationRoute), sheet });
+        return true;
+      },
       nextSession: () => other(1), previousSession: () => other(-1),
       copyLink: () => {
         const row = currentRow();
@@ -125,20 +134,40 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
   useEffect(() => {
     if (reader.level.peek() !== at.level) reader.setLevel(at.level);
   }, [reader, at.level]);
+  useEffect(() => reader.setUntil(at.until), [reader, at.until]);
+  // The list of sessions knows more: it follows changes.
+  const listed = sessions.value.find(({ id, path }) => id === at.session && (!at.workspace || textOf(path) === at.workspace));
+  const known = session.value && listed ? { ...session.value, ...listed } : session.value ?? listed;
+  useEffect(() => { reader.isLive.value = known?.live ?? false; }, [reader, known?.live]);
   const isStarted = useRef<Reader | undefined>(undefined);
   useEffect(() => {
     if (isStarted.current === reader && at.record) void reader.goToRecord(at.record);
   }, [at.record]);
 
   return <div class="conversation" data-inspector={hasInspector.value} data-outline={hasOutline.value}>
-    <ConversationHead reader={reader} at={at} session={session.value} />
-    {isFinding.value && <FindBar reader={reader} start={at.find ?? ''} onClose={() => { isFinding.value = false; }} />}
+    <ConversationHead reader={reader} at={at} session={known} />
+    {isFinding.value && <FindBar key={at.agent ?? ''} reader={reader} start={at.find ?? ''} onClose={() => { isFinding.value = false; }} />}
     <Outline reader={reader} />
     <Transcript key={`${at.session} ${at.agent ?? ''} ${at.workspace ?? ''}`} reader={reader} record={at.record} isLive={sessions.peek().find(({ id }) => id === at.session)?.live ?? false}
       onStart={() => { isStarted.current = reader; }} />
     <Rail reader={reader} />
     {hasInspector.value === 'yes' && <Inspector reader={reader} tab={tab} />}
+    {at.sheet && <ConversationSheet key={`${at.sheet.kind} ${at.sheet.of}`} reader={reader} sheet={at.sheet} />}
   </div>;
+}
+
+/** What is shown over the conversation. Closing it leaves the rest of the address. */
+function ConversationSheet({ reader, sheet }: { reader: Reader; sheet: Sheet }): JSX.Element | null {
+  const sheets = useSignal<typeof import('./sheets.tsx') | undefined>(undefined);
+  useEffect(() => { import('./sheets.tsx').then((module) => { sheets.value = module; }, complain); }, []);
+  const close = () => {
+    const now = route.peek();
+    if (now.place !== 'conversation') return;
+    const { sheet: _, ...rest } = now;
+    amend(rest);
+  };
+  const AnySheet = sheets.value?.AnySheet;
+  return AnySheet ? <AnySheet reader={reader} sheet={sheet} onClose={close} /> : null;
 }
 
 function ConversationHead({ reader, at, session }: { reader: Reader; at: ConversationRoute; session: Session | undefined }): JSX.Element {
@@ -150,6 +179,7 @@ function ConversationHead({ reader, at, session }: { reader: Reader; at: Convers
     <h1 dir="auto">{at.agent && <span class="cause">{t.tabs.agents} {at.agent.slice(0, 8)} · </span>}{visible(session?.title ?? '') || (session ? t.untitled : at.session.slice(0, 8))}</h1>
     <p class="facts">
       {isLive && <span class="live">● {t.live}</span>}
+      {session?.writers && <span class="failed" title={t.writersHint}>⚠ {t.writers(session.writers)}</span>}
       {session?.projectPath && <span title={visible(session.projectPath)}>{visible(baseName(session.projectPath))}</span>}
       {session?.gitBranch && <span><Icon name="branch" /> {visible(session.gitBranch)}</span>}
       {session?.tag && <span class="tag">{visible(session.tag)}</span>}
@@ -195,17 +225,14 @@ export function Transcript({ reader, record, isLive, isPart, onStart }: Transcri
   return <Box class="transcript" id={isPart ? undefined : 'content'}>
     <Pinned reader={reader} />
     {reader.level.value === 'model' && <ModelNote reader={reader} />}
+    {reader.level.value === 'model' && reader.modelFailure.value && <p class="trouble" role="alert">{t.failedToLoad} {reader.modelFailure.value.message}</p>}
     <div class="screen" ref={screen} tabIndex={0} role="feed" aria-label={t.conversation} aria-busy={!reader.items.value} />
     {isEmpty && <p class="empty">{t.emptyConversation}</p>}
     {several ? <div class="several"><p>{t.severalSessions}</p><ul>{several.map((path) => <li key={path}><a href={format({ ...(route.value as ConversationRoute), workspace: path })}>{visible(path)}</a></li>)}</ul></div>
       : reader.failure.value && <p class="trouble" role="alert">{t.failedToLoad} {reader.failure.value.message} <button type="button" onClick={() => { reader.failure.value = undefined; void reader.start(record, isLive); }}>{t.retry}</button></p>}
+    {!isPart && <RunningTurn reader={reader} />}
     <Pill reader={reader} />
   </Box>;
-}
-
-function ModelNote({ reader }: { reader: Reader }): JSX.Element {
-  const messages = reader.messages.value;
-  return <p class="model-note">{messages ? texts.value.modelMessages(messages.length, compact(modelTokens(messages))) : status.value ? texts.value.loading : ''}</p>;
 }
 
 /** The prompt of the turn under the top edge. */

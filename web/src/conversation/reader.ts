@@ -10,6 +10,7 @@ import type { ChatMessage, Turn, ViewRow } from '../wire.ts';
 import { Items, foldOf, isFold, turnOfFold, type Item } from './items.ts';
 import { estimate } from './estimate.ts';
 import { neighbour } from './skeleton.ts';
+import { loadModel } from './model-messages.ts';
 import { Store } from './store.ts';
 
 /** How far below the top edge a row is shown: the pinned prompt covers that much. */
@@ -41,6 +42,8 @@ export class Reader {
   readonly turns = signal<readonly Turn[]>([]);
   readonly failure = signal<Error | undefined>(undefined);
   readonly isConnected = signal(false);
+  /** Whether Claude Code has the session open. */
+  readonly isLive = signal(false);
   /** How many rows were added below since the reader left the end. */
   readonly unseen = signal(0);
   /** The first row that was not there when the reader was here last. */
@@ -50,6 +53,9 @@ export class Reader {
   readonly onScreen = signal<[first: number, last: number]>([0, 0]);
   /** The messages of the model view; undefined until they are loaded. */
   readonly messages = signal<readonly ChatMessage[] | undefined>(undefined);
+  /** The line that the file ended with in the model view; undefined for its end. */
+  readonly until = signal<number | undefined>(undefined);
+  readonly modelFailure = signal<Error | undefined>(undefined);
   readonly turn = computed(() => this.#turnOnScreen());
   readonly openRows = new Set<number>();
   readonly #flipped = new Set<number>();
@@ -454,23 +460,31 @@ export class Reader {
     } catch { /* The conversation is readable without figures of turns. */ }
   }
 
+  /** Loads what a resume would send: now, or when the file ended with the line `until`. */
   async loadModel(): Promise<void> {
-    const messages: ChatMessage[] = [];
-    let cursor: string | null | undefined;
+    const until = this.until.value;
     try {
-      do {
-        const page = await call('history/load', { ...this.which, view: 'model', ...(cursor && { cursor }) });
-        messages.push(...page.messages);
-        cursor = page.nextCursor;
-      } while (cursor);
+      const messages = await loadModel(this.which, until);
+      // The reader may have moved on meanwhile.
+      if (until !== this.until.value) return;
       this.messages.value = messages;
-      if (this.level.value === 'model') {
-        this.#show();
-        this.redraw();
-      }
+      this.modelFailure.value = undefined;
     } catch (error) {
-      this.failure.value = error as Error;
+      this.messages.value = [];
+      this.modelFailure.value = error as Error;
     }
+    if (this.level.value === 'model') {
+      this.#show();
+      this.redraw();
+    }
+  }
+
+  /** Shows the model view as it was when the file ended with a line; undefined means now. */
+  setUntil(line: number | undefined): void {
+    if (line === this.until.peek()) return;
+    this.until.value = line;
+    this.messages.value = undefined;
+    if (this.level.peek() === 'model') void this.loadModel();
   }
 
   #memory(what: string): string {

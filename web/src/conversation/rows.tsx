@@ -5,7 +5,7 @@ import { Icon, STATE_ICONS, toolIcon } from '../icons.tsx';
 import { clock, compact, duration, fullTime, visible } from '../format.ts';
 import { Nodes, type FetchPart } from '../nodes.tsx';
 import { call } from '../rpc.ts';
-import { format } from '../route.ts';
+import { format, type Sheet } from '../route.ts';
 import { language, texts } from '../text.ts';
 import { say } from '../toast.tsx';
 import { textOfNodes } from '../plain.ts';
@@ -13,6 +13,10 @@ import type { ViewRow, ViewTool } from '../wire.ts';
 import { LONG_PROMPT } from './estimate.ts';
 import { foldOf, isFold, turnOfFold, type Item } from './items.ts';
 import type { Reader } from './reader.ts';
+import { Running } from './running.tsx';
+
+/** Longer facts do not fit beside the others. */
+const SHORT_FACT = 24;
 
 interface RowProps { reader: Reader; item: Item }
 
@@ -56,7 +60,7 @@ function RowView({ reader, item }: RowProps): JSX.Element {
     case 'c': return <CallCard reader={reader} row={row} />;
     case 'k': return <CompactionLine reader={reader} row={row} />;
     case 'i': return <p class="mark idle"><span>{texts.value.idle(duration(row.idleMs ?? 0))}</span></p>;
-    case 'b': return <p class="mark branch"><span><Icon name="branch" /> {row.entries ? texts.value.branch(row.entries) : texts.value.branchUnknown}</span></p>;
+    case 'b': return <p class="mark branch"><span><Icon name="branch" /> {row.entries ? texts.value.branch(row.entries) : texts.value.branchUnknown} {row.leaf && <SheetLink reader={reader} sheet={{ kind: 'branch', of: row.leaf }} label={texts.value.compareBranch} />}</span></p>;
     case 'g': return <p class="mark gap" title={texts.value.gapHint}><span>⚠ {texts.value.gap}</span></p>;
     case 'o': return <p class="mark gap"><span>{texts.value.root}{row.cause ? ` (${row.cause})` : ''}</span></p>;
     case 'd': return <Line reader={reader} row={row} icon={<Icon name="warning" />} name={`${texts.value.damage}${row.line ? `, ${texts.value.line} ${row.line}` : ''}`} />;
@@ -72,7 +76,7 @@ function Waiting({ kind, lines }: { kind: string; lines: number }): JSX.Element 
   return <div class={isProse ? 'waiting prose' : 'waiting'} style={height ? { height: `${height}px` } : undefined} aria-hidden="true" />;
 }
 
-function fetchPart(reader: Reader, row: number): FetchPart {
+export function fetchPart(reader: Reader, row: number): FetchPart {
   return (part, from, count) => call('history/part', {
     ...reader.which, revision: reader.store.skeleton!.revision, row, part, ...(from !== undefined && { from }), ...(count !== undefined && { count }),
   });
@@ -138,20 +142,29 @@ function CallCard({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Elemen
   const tool = row.tool ?? { name: '?', title: row.summary, state: 'pending', facts: [] } as ViewTool;
   const t = texts.value;
   const isFailed = tool.state !== 'ok' && tool.state !== 'pending';
-  return <div class="card" data-state={tool.state}>
+  // A reason that is a sentence has a line of its own; an exit code is short enough for the first one.
+  const reason = isFailed ? tool.facts.find((fact) => fact.length > SHORT_FACT) : undefined;
+  const isRunning = tool.state === 'pending' && isRunningNow(reader, row);
+  return <div class="card" data-state={isRunning ? 'running' : tool.state}>
     <Head reader={reader} row={row}>
       <Icon name={toolIcon(tool.name)} /><b>{visible(tool.name)}</b>
       <span class="title" dir="auto" title={visible(tool.file ?? tool.title)}>{visible(tool.title)}</span>
       {tool.added !== undefined && tool.added !== null && <span class="fact s-add">+{tool.added}</span>}
       {tool.removed !== undefined && tool.removed !== null && <span class="fact s-del">−{tool.removed}</span>}
-      {tool.facts.map((fact, index) => <span key={index} class="fact">{visible(fact)}</span>)}
+      {tool.facts.filter((fact) => fact !== reason).map((fact, index) => <span key={index} class="fact">{visible(fact)}</span>)}
       {tool.durationMs !== undefined && tool.durationMs !== null && <span class="fact time">{duration(tool.durationMs)}</span>}
-      <span class="state" role="img" aria-label={t.states[tool.state]} title={t.states[tool.state]}>{STATE_ICONS[tool.state]}</span>
+      {isRunning ? <Running since={row.timestamp ?? undefined} /> : <span class="state" role="img" aria-label={t.states[tool.state]} title={t.states[tool.state]}>{STATE_ICONS[tool.state]}</span>}
     </Head>
-    {isFailed && !reader.isOpen(row.row) && row.summary && row.summary !== tool.title && <p class="reason" dir="auto">{visible(row.summary)}</p>}
+    {isFailed && reason && !reader.isOpen(row.row) && <p class="reason" dir="auto">{visible(reason)}</p>}
     <Body reader={reader} row={row}><CallActions reader={reader} row={row} tool={tool} /></Body>
     {tool.agentId && <a class="agent-link" href={format({ place: 'conversation', session: reader.which.sessionId, level: reader.level.value, agent: tool.agentId, ...(reader.which.workspacePath && { workspace: reader.which.workspacePath }) })}>{t.openAgent} →</a>}
   </div>;
+}
+
+/** Whether a call without a result still runs: the session is open, and nothing came behind the turn of the call. */
+function isRunningNow(reader: Reader, row: ViewRow): boolean {
+  const { skeleton } = reader.items.value!;
+  return reader.isLive.value && skeleton.turnOf(row.row) === skeleton.turns.length - 1;
 }
 
 function CallActions({ reader, row, tool }: { reader: Reader; row: ViewRow; tool: ViewTool }): JSX.Element {
@@ -162,6 +175,7 @@ function CallActions({ reader, row, tool }: { reader: Reader; row: ViewRow; tool
     {opened?.input && <button type="button" class="quiet" onClick={copy(textOfNodes(opened.input))}>{t.copyInput}</button>}
     {opened?.output && <button type="button" class="quiet" onClick={copy(textOfNodes(opened.output))}>{t.copyOutput}</button>}
     {tool.file && <button type="button" class="quiet" onClick={copy(tool.file)}>{t.copyPath}</button>}
+    {tool.file && <SheetLink reader={reader} sheet={{ kind: 'file', of: tool.file }} label={t.fileHistory} />}
     <button type="button" class="quiet" onClick={() => void copyText(new URL(linkTo(reader, row), location.href).href)}>{t.copyLink}</button>
   </div>;
 }
@@ -181,6 +195,12 @@ export function linkTo(reader: Reader, row: ViewRow): string {
   });
 }
 
+/** A link to what is shown over the conversation. */
+function SheetLink({ reader, sheet, label }: { reader: Reader; sheet: Sheet; label: string }): JSX.Element {
+  const { sessionId, agentId, workspacePath } = reader.which;
+  return <a class="sheet-link" href={format({ place: 'conversation', session: sessionId, level: reader.level.value, sheet, ...(agentId && { agent: agentId }), ...(workspacePath && { workspace: workspacePath }) })}>{label}</a>;
+}
+
 function CompactionLine({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
   const { compaction } = row;
   const t = texts.value;
@@ -190,7 +210,8 @@ function CompactionLine({ reader, row }: { reader: Reader; row: ViewRow }): JSX.
     compaction?.preserved ? t.kept(compaction.preserved) : '',
   ].filter(Boolean);
   return <div class="card mark-card compaction">
-    <Head reader={reader} row={row}><span class="rule">↻ <b>{t.compacted}</b> <Time time={row.timestamp} /> {facts.map((fact, index) => <span class="fact" key={index}>{fact}</span>)}</span></Head>
+    <div class="mark-line"><Head reader={reader} row={row}><span class="rule">↻ <b>{t.compacted}</b> <Time time={row.timestamp} /> {facts.map((fact, index) => <span class="fact" key={index}>{fact}</span>)}</span></Head>
+      {row.uuid && <SheetLink reader={reader} sheet={{ kind: 'compaction', of: row.uuid }} label={t.beforeAfter} />}</div>
     <Body reader={reader} row={row} />
   </div>;
 }

@@ -68,3 +68,18 @@ export function neighbour(sorted: readonly number[], from: number, step: 1 | -1)
   const index = lastAtMost(sorted, step > 0 ? from : from - 1);
   return step > 0 ? sorted[index + 1] : sorted[index];
 }
+
+/** The rows at which the slider stops: prompts, replies and calls. */
+export function stopsOf(kinds: string): number[] {
+  return [...kinds].flatMap((kind, row) => ('uatc'.includes(kind) ? [row] : []));
+}
+
+/** Whether the last turn waits for Claude: its last row is not an answer. */
+export function isUnanswered({ kinds, total }: Pick<Skeleton, 'kinds' | 'total'>): boolean {
+  for (let row = total - 1; row >= 0; row--) {
+    const kind = kinds[row]!;
+    if (kind === 'a') return false;
+    if (kind === 'u' || kind === 'c' || kind === 't') return true;
+  }
+  return false;
+}

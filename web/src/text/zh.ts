@@ -51,6 +51,20 @@ export const zh: Texts = {
   summaryMessage: '被压缩内容的摘要', rail: '对话总览：拖动以滚动',
   rawRecord: '记录',
 
+  compactionTitle: '压缩：之前与之后', fates: { kept: '保留', summarised: '在摘要中', dropped: '丢弃' }, origins: { summary: '摘要', kept: '保留', added: '新增' },
+  readAgain: '压缩后又读取的文件', nothingReadAgain: '之前读过的文件都没有再次读取。', noCompaction: '此条目不是压缩。', beforeAfter: '之前 / 之后',
+  showInConversation: '在对话中显示', branchTitle: '一个分支，以及对话后来的走向', compareBranch: '比较', noBranch: '此条目不在被离开的分支上。',
+  leftSide: (entries) => `被离开的分支${entries > 0 ? `：${n(entries)} 条` : ''}`, liveSide: '当前对话：恢复会话时从这里继续', noChangesHere: '没有文件被修改', nothingHere: '后面没有内容。',
+  fileHistory: '文件历史', noMoments: '此对话没有调用提到这个文件，也没有它的副本。', moments: '文件历史中的时刻', moment: (at, total) => `${at} / ${n(total)}`, version: (version) => `版本 ${version}`,
+  sinceVersion: (version) => `相对版本 ${version} 的变化`, wholeFile: '整个文件', noDifference: '两个版本相同。',
+  modelNow: '现在', modelAt: (turn, at, total) => `第 ${turn} 轮，${n(at)} / ${n(total)}`, modelSlider: '从哪个条目恢复会话', modelToNow: '回到现在',
+  modelMessagesThen: (count, tokens) => `${n(count)} 条消息，约 ${tokens} 个文本词元：当时恢复会话 Claude Code 会发送的内容`,
+  writers: (count) => `${count} 个写入者`, writersHint: '有多个 Claude Code 进程打开了此会话，它们的消息可能落在不同的分支上。',
+  has: '只看有', hasFilters: { errors: '错误', compactions: '压缩', branches: '分支', damage: '问题' }, counted: (done, total) => `已读 ${n(done)} / ${n(total)}`,
+  inAgents: (count) => `子代理中有 ${n(count)} 个结果`, whyReplies: (key) => `${key} 的回复`, replyCount: (shown, total) => (shown < total ? `${n(total)} 个回复中费用最高的 ${n(shown)} 个` : `${n(total)} 个回复`), copies: (count) => `${n(count)} 个副本`, replyLink: '打开回复',
+  healthStop: '停止', healthProgress: (done, total) => `已检查 ${n(done)} / ${n(total)} 个会话`, healthSum: (errors, warnings, sessions) => `${n(sessions)} 个会话中有 ${n(errors)} 个错误和 ${n(warnings)} 个警告`,
+  repairPlan: '此命令显示修复会改变什么，但不做任何改变：', copyCommand: '复制命令',
+
   find: '在此对话中查找', findCount: (at, total) => (total === 0 ? '没有结果' : `${at} / ${n(total)}`), next: '下一个', previous: '上一个',
   searchField: '词语、"短语"、-排除、tool:Bash、in:output', searchCount: (hits, sessions, ms) => `${n(sessions)} 个会话中有 ${n(hits)} 个结果，${ms} 毫秒`,
   fields: { prompt: '提示', reply: '回答', thinking: '思考', tool: '工具', input: '工具输入', output: '工具输出', title: '标题', summary: '摘要', notification: '通知' },
@@ -77,6 +91,6 @@ export const zh: Texts = {
     branch: '下一个分支', open: '打开或关闭卡片', openTurn: '打开或关闭本轮', openAll: '打开或关闭所有轮', read: '阅读', work: '过程', model: '模型', raw: '原始', inspector: '检查器', nextTab: '下一个标签', previousTab: '上一个标签', outline: '大纲',
     start: '开头', end: '末尾并跟随', sessions: '会话', search: '搜索', usage: '用量', health: '健康', out: '离开子代理', into: '进入子代理',
     nextSession: '下一个会话', previousSession: '上一个会话', copyLink: '复制此行链接', copyText: '复制此行文本', copyResume: '复制恢复命令', theme: '主题', split: '并排显示差异', close: '关闭，然后返回', help: '列出快捷键',
-    mark: '标记此行', toMark: '跳到标记',
+    mark: '标记此行', toMark: '跳到标记', compare: '此行的压缩、分支或文件',
   },
 };

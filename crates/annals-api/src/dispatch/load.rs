@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::ops::Range;
 
-use annals_engine::{Conversation, Error as ReadError};
+use annals_engine::{Conversation, Error as ReadError, TranscriptFile};
 use annals_proto::{self as wire, ChatBlock, ChatRole, ChatToolStatus, ErrorCode, View};
 use annals_transcript::chain::NodeIndex;
+use annals_transcript::checkpoint::Checkpoint;
 use annals_transcript::content::{Block, Media, ToolResult, ToolUse};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::full_view::Step;
@@ -70,7 +72,11 @@ impl Api {
             View::Full => 'l',
             View::Model => 'm',
         };
-        let cursor = params.cursor.as_deref().map(|cursor| PageCursor::read(cursor, list)).transpose()?;
+        let cursor = match (params.cursor.as_deref(), params.last_line) {
+            (Some(cursor), _) => Some(PageCursor::read(cursor, list)?),
+            (None, Some(line)) => Some(self.cursor_at_line(&file, list, line)?),
+            (None, None) => None,
+        };
         let start = cursor.as_ref().map_or(0, |cursor| cursor.at);
         let cancelled = cancelled.clone();
         self.with_session(&file, cursor.as_ref(), move |reading| {
@@ -107,6 +113,20 @@ impl Api {
                 result.team_messages.extend(loaded.team);
             }
             Ok(result)
+        })
+    }
+
+    /// Returns the start of a list of a session as it was when its file ended with a line.
+    fn cursor_at_line(&self, file: &TranscriptFile, list: char, line: u64) -> Result<PageCursor, Error> {
+        self.with_session(file, None, move |reading| {
+            let nodes = reading.snapshot.session().nodes();
+            let next = nodes.iter().find(|node| node.at.line > line);
+            let end = next.map_or(reading.length, |node| node.at.offset);
+            let path = reading.snapshot.path();
+            let checkpoint = File::open(path)
+                .and_then(|mut file| Checkpoint::at(&mut file, reading.checkpoint.identity(), end))
+                .map_err(|source| ReadError::read(path, source))?;
+            Ok(PageCursor { list, checkpoint, at: 0, back: false })
         })
     }
 }

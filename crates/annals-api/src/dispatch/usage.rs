@@ -1,12 +1,13 @@
 //! Tokens and costs.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::path::Path;
 
 use annals_engine::PlanRecords;
 use annals_proto as wire;
 use annals_search::When;
-use annals_usage::{By, CostMode, Ledger, Report, ReportOptions, Weeks};
+use annals_usage::{By, Cells, CostMode, Ledger, Report, ReportOptions, Weeks};
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -18,6 +19,8 @@ use crate::to_wire;
 
 /// How many rows there are by default and at most.
 const ROWS: (usize, usize) = (1000, 10_000);
+/// The most responses of a row in an answer.
+const MOST_REPLIES: usize = 1000;
 
 impl Api {
     pub(super) fn usage(
@@ -41,7 +44,28 @@ impl Api {
             report.shown(options.by, limit).iter().map(|row| to_wire::usage_row(row, &options)).collect();
         let problems = usage.errors.iter().chain(&usage.store_error).map(ToString::to_string).collect();
         let total = to_wire::usage_total(&report, &options);
-        Ok(wire::UsageResult { rows, total, row_count: report.rows.len(), problems })
+        let mut result = wire::UsageResult {
+            rows,
+            total,
+            row_count: report.rows.len(),
+            problems,
+            replies: Vec::new(),
+            reply_count: None,
+        };
+        if let Some(key) = params.why.as_deref() {
+            let key = if key == to_wire::NO_KEY { "" } else { key };
+            let mut found = Report::why(&usage.ledger, &prices, &options, key);
+            result.reply_count = Some(found.len());
+            // The sort is stable: responses of the same cost stay in the order of time.
+            found.sort_by_key(|(_, cost)| Reverse(*cost));
+            let replies = found.iter().take(MOST_REPLIES);
+            result.replies = replies
+                .map(|(response, cost)| {
+                    to_wire::usage_reply(&usage.ledger, response, &Cells::of(response, *cost))
+                })
+                .collect();
+        }
+        Ok(result)
     }
 }
 

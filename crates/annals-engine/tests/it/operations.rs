@@ -875,6 +875,22 @@ fn a_registry_that_cannot_be_read_leaves_it_unknown_whether_a_session_is_live() 
 }
 
 #[test]
+fn a_session_that_two_processes_have_open_has_two_writers() {
+    let world = world();
+    let folder = world.path();
+    let registry = folder.join("root/sessions");
+    fs::create_dir_all(&registry).unwrap();
+    let pid = std::process::id();
+    let writers = || real(folder).session_row(&session(folder)).unwrap().writers;
+    assert_eq!(writers(), 0);
+    for count in 1..=2 {
+        let record = format!("{{\"pid\":{pid},\"sessionId\":\"{SESSION}\"}}");
+        fs::write(registry.join(format!("{count}.json")), record).unwrap();
+        assert_eq!(writers(), count);
+    }
+}
+
+#[test]
 fn a_client_is_live_while_its_own_process_runs() {
     let world = world();
     let folder = world.path();

@@ -35,6 +35,14 @@ fn failed(content: &str) -> String {
 }
 
 #[test]
+fn the_reason_of_a_failure_has_no_tags_of_claude_code() {
+    let reason = failed(r#""<tool_use_error>Read the file first.</tool_use_error>""#);
+    let card = card("Edit", r#"{"file_path":"/a"}"#, &reason, "");
+    assert!(card.starts_with("Edit | /a | Read the file first."), "{card}");
+    assert!(!card.lines().next().unwrap().contains("tool_use_error"), "{card}");
+}
+
+#[test]
 fn a_command_shows_its_first_line_and_how_it_ended() {
     assert_eq!(
         card(

@@ -118,6 +118,7 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
             let params = match method {
                 Method::HistoryRename => json!({"sessionId": id, "title": "T"}),
                 Method::HistoryTag => json!({"sessionId": id, "tag": "t"}),
+                Method::HistoryFile => json!({"sessionId": id, "path": "/a", "version": 1}),
                 _ => json!({"sessionId": id}),
             };
             assert_eq!(world.refusal(method.name(), &params), ErrorCode::Refused, "{method:?}");
@@ -153,11 +154,11 @@ fn a_fifo_is_not_a_session() {
     assert!(made.success());
     let readers = Method::ALL.iter().filter(|method| method.reads_one_session());
     for &method in readers.chain(&[Method::HistoryFork]) {
-        assert_eq!(
-            world.refusal(method.name(), &json!({"sessionId": id})),
-            ErrorCode::NotFound,
-            "{method:?}"
-        );
+        let params = match method {
+            Method::HistoryFile => json!({"sessionId": id, "path": "/a", "version": 1}),
+            _ => json!({"sessionId": id}),
+        };
+        assert_eq!(world.refusal(method.name(), &params), ErrorCode::NotFound, "{method:?}");
     }
     assert!(world.server.subscribe(&serde_json::from_value(json!({"sessionId": id})).unwrap()).is_err());
 }

@@ -93,6 +93,11 @@ const ADDITIONS: &[Addition] = &[
     },
     Addition {
         method: "history/status",
+        spellings: &[r#""history/file","#],
+        reason: "a method returns the content of a version of a file",
+    },
+    Addition {
+        method: "history/status",
         spellings: &[r#""history/usage","#],
         reason: "a method counts tokens and costs",
     },

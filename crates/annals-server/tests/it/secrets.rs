@@ -6,7 +6,7 @@ use std::fs;
 use annals_proto::Method;
 use annals_server::{HttpOptions, Options};
 use serde_json::{Value, json};
-use testkit::secrets::{AI_TITLE, CUT, EVERYWHERE, SUMMARY, SecretWorld};
+use testkit::secrets::{AI_TITLE, CUT, EVERYWHERE, SUMMARY, SecretWorld, invented};
 use testkit::transcript::Transcript;
 
 use crate::connections::{Client, append};
@@ -73,7 +73,9 @@ fn with_reveal(params: &Value) -> Value {
 }
 
 /// The methods that [`requests`] does not have.
-const NOT_REQUESTED: [Method; 14] = [
+const NOT_REQUESTED: [Method; 15] = [
+    // It needs the copy of a file: see `versions_of_files_are_masked`.
+    Method::HistoryFile,
     // They need the revision of a skeleton: see `rows_and_parts_are_masked`.
     Method::HistoryRows,
     Method::HistoryPart,
@@ -178,6 +180,34 @@ fn rows_and_parts_are_masked() {
     }
     client.finish();
     open_client.finish();
+}
+
+/// A version of a file is masked as a whole, before it is compared with another one or cut into lines.
+#[test]
+fn versions_of_files_are_masked() {
+    let (world, secrets) = world(false);
+    let (token, _) = invented(99, "ghp_", "");
+    let session = world.session(EVERYWHERE);
+    let folder = world.path().join(".claude/file-history").join(EVERYWHERE);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("a@v1"), "one\n").unwrap();
+    fs::write(folder.join("a@v2"), format!("one\ntoken = {token}\n")).unwrap();
+    for version in [1, 2] {
+        let snapshot = json!({"type": "file-history-snapshot", "messageId": format!("m{version}"), "snapshot": {
+            "messageId": format!("m{version}"),
+            "trackedFileBackups": {"/home/mia/a.txt": {"backupFileName": format!("a@v{version}"), "version": version}},
+        }});
+        append(&session, format!("{snapshot}\n").as_bytes());
+    }
+    let mut client = Client::of(&world);
+    for more in [json!({}), json!({"against": 1}), json!({"from": 1, "count": 1})] {
+        let mut params = json!({"sessionId": EVERYWHERE, "path": "/home/mia/a.txt", "version": 2});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = client.ask("history/file", &params).to_string();
+        assert!(answer.contains("masked: ") && !answer.contains(&token), "{params}: {answer}");
+        assert!(secrets.found_in(&answer).is_empty());
+    }
+    client.finish();
 }
 
 /// Checks that items say how many values were masked, exactly where they differ from those that are revealed.

@@ -235,7 +235,7 @@ fn no_ghosts(engine: &Engine, wanted: &ListOptions) -> Failure {
 /// Returns the marks of a session: open, archived, its tag, which is masked.
 fn marks(listed: &SessionRow) -> String {
     let mut marks = Vec::new();
-    if listed.is_live {
+    if listed.writers > 0 {
         marks.push("open".to_owned());
     }
     if listed.is_archived {
