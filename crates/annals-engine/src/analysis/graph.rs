@@ -328,7 +328,7 @@ impl<'s> Graph<'s> {
         let keys = self.keys();
         for item in 0..self.items.len() {
             let Link::Written(parent) = self.items[item].parent else { continue };
-            let (own, other) = (self.node(item).time, self.node(parent).time);
+            let (own, other) = (keys[item].time, keys[parent].time);
             let is_later = matches!((own, other), (Some(own), Some(other)) if own < other);
             // A compaction may keep messages that are older than its summary, and link them behind it.
             if self.node(parent).has(Flag::CompactSummary) {

@@ -18,6 +18,8 @@ pub(crate) struct Wanted {
     pub(crate) entries: Vec<ItemIndex>,
     /// The boundary before them.
     pub(crate) boundary: Option<ItemIndex>,
+    /// Where the last compaction stands: its boundary, or its summary if the boundary is lost.
+    pub(crate) compaction: Option<ItemIndex>,
 }
 
 impl Wanted {
@@ -33,8 +35,10 @@ impl Wanted {
                 anchor.and_then(|anchor| line.iter().position(|&item| item == anchor)).map_or(0, |at| at + 1);
             line.splice(at..at, kept.into_iter().filter(|item| !on_line.contains(item)));
         }
+        let is_summary = |item: &ItemIndex| graph.node(*item).has(Flag::CompactSummary);
+        let compaction = boundary.or_else(|| line.first().copied().filter(is_summary));
         let entries = with_replies(graph, &line);
-        Self { leaf, entries, boundary }
+        Self { leaf, entries, boundary, compaction }
     }
 }
 
@@ -104,34 +108,50 @@ fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
     stretches
 }
 
-/// The lines of each reply, and the results of each call.
+/// The lines of each reply, and who makes and who answers each call, in the order of the conversation.
 struct Replies {
     lines: HashMap<Id, Vec<ItemIndex>>,
+    callers: HashMap<Id, Vec<ItemIndex>>,
     results: HashMap<Id, Vec<ItemIndex>>,
 }
 
 impl Replies {
     fn of(graph: &Graph<'_>) -> Self {
-        let (mut lines, mut results) = (HashMap::new(), HashMap::new());
+        let mut replies = Self { lines: HashMap::new(), callers: HashMap::new(), results: HashMap::new() };
         for &item in &graph.sequence {
             if graph.items[item].is_side {
                 continue;
             }
             let node = graph.node(item);
             if let Some(id) = node.message_id.filter(|_| node.kind == Kind::Assistant) {
-                lines.entry(id).or_insert_with(Vec::new).push(item);
+                replies.lines.entry(id).or_default().push(item);
             }
-            if node.kind == Kind::User {
-                let blocks = graph.session.blocks(node).iter();
-                for call in blocks
-                    .filter(|block| matches!(block.kind, BlockKind::ToolResult(_)))
-                    .filter_map(|block| block.tool)
-                {
-                    results.entry(call).or_insert_with(Vec::new).push(item);
+            for block in graph.session.blocks(node) {
+                let tools = match (block.kind, node.kind) {
+                    (BlockKind::ToolUse, Kind::Assistant) => &mut replies.callers,
+                    (BlockKind::ToolResult(_), Kind::User) => &mut replies.results,
+                    _ => continue,
+                };
+                if let Some(call) = block.tool {
+                    tools.entry(call).or_default().push(item);
                 }
             }
         }
-        Self { lines, results }
+        replies
+    }
+
+    /// Returns the results of the call that a line makes. Of several calls with the same id, a result belongs to the one that it hangs on,
+    /// or else to the last one before it.
+    fn results_of(&self, graph: &Graph<'_>, call: Id, line: ItemIndex) -> Vec<ItemIndex> {
+        let callers = self.callers.get(&call).map_or(&[][..], Vec::as_slice);
+        let results = self.results.get(&call).map_or(&[][..], Vec::as_slice);
+        let is_own = |result: ItemIndex| {
+            let parent = graph.items[result].parent.item().filter(|parent| callers.contains(parent));
+            let before = callers.partition_point(|&one| graph.position(one) < graph.position(result));
+            let caller = parent.or_else(|| callers[..before].last().copied());
+            caller.is_none_or(|caller| caller == line || graph.twin(caller) == Some(line))
+        };
+        results.iter().copied().filter(|&result| callers.len() < 2 || is_own(result)).collect()
     }
 
     /// Returns the lines of a reply that are not on the path, and the results of its calls that have none there.
@@ -148,7 +168,7 @@ impl Replies {
             let blocks = graph.session.blocks(graph.node(item)).iter();
             for call in blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
             {
-                let results = self.results.get(&call).map_or(&[][..], Vec::as_slice);
+                let results = self.results_of(graph, call, item);
                 if results.iter().any(|result| on_line.contains(result)) {
                     continue;
                 }
