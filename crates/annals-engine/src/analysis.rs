@@ -160,10 +160,11 @@ fn repeated_last_line(session: &Session, graph: &Graph<'_>, places: &Places) -> 
 /// beginning of the file was written again. A repair repeats a line before the last one only with a change.
 fn is_copied_pair(session: &Session, before: &Node, last: &Node) -> bool {
     let mut lines = session.nodes().iter().filter(|node| is_main(node));
+    // A copy may have lost its time since.
     let is_unchanged = |first: &Node, again: &Node| {
         first.at.offset != again.at.offset
-            && (first.id, first.parent, first.time, first.length)
-                == (again.id, again.parent, again.time, again.length)
+            && (first.id, first.parent) == (again.id, again.parent)
+            && (first.length == again.length || first.time != again.time)
     };
     let first = lines.find(|node| node.id == before.id);
     let next = lines.next();

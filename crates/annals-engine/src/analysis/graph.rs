@@ -90,7 +90,7 @@ pub(crate) struct Graph<'s> {
 type Content = (Kind, Option<Id>, Option<i64>, Vec<(BlockKind, Option<Id>, u64)>);
 
 /// The entries that make each call.
-type Calls = HashMap<Id, Vec<ItemIndex>>;
+pub(crate) type Calls = HashMap<Id, Vec<ItemIndex>>;
 
 /// Places of entries that were written again because they could not be read: they belong where the broken line stands.
 pub(crate) type Places = HashMap<String, u64>;
@@ -497,7 +497,7 @@ impl<'s> Graph<'s> {
     }
 
     /// Returns the entries that make each call, in the order of the conversation.
-    fn calls(&self) -> Calls {
+    pub(crate) fn calls(&self) -> Calls {
         let mut calls = Calls::new();
         for &item in self.sequence.iter().filter(|&&item| !self.items[item].is_side) {
             let blocks = self.session.blocks(self.node(item)).iter();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use annals_transcript::session::{BlockKind, Id};
 use annals_transcript::{Flag, Kind};
 
-use super::graph::{Break, Graph, ItemIndex, Link};
+use super::graph::{Break, Calls, Graph, ItemIndex, Link};
 
 /// The conversation as it was meant.
 #[derive(Debug)]
@@ -108,16 +108,38 @@ fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
     stretches
 }
 
+/// The entries that make each call, in the order of the conversation.
+pub(crate) struct Callers(Calls);
+
+impl Callers {
+    pub(crate) fn of(graph: &Graph<'_>) -> Self {
+        Self(graph.calls())
+    }
+
+    /// Returns the entry whose call a result answers. Of several calls with the same id, it is the one that the result hangs on, or else the
+    /// last one before it.
+    pub(crate) fn of_result(&self, graph: &Graph<'_>, call: Id, result: ItemIndex) -> Option<ItemIndex> {
+        let callers = self.0.get(&call).map_or(&[][..], Vec::as_slice);
+        if let [only] = callers {
+            return Some(*only);
+        }
+        let parent = graph.items[result].parent.item().filter(|parent| callers.contains(parent));
+        let before = callers.partition_point(|&one| graph.position(one) < graph.position(result));
+        parent.or_else(|| callers[..before].last().copied())
+    }
+}
+
 /// The lines of each reply, and who makes and who answers each call, in the order of the conversation.
 struct Replies {
     lines: HashMap<Id, Vec<ItemIndex>>,
-    callers: HashMap<Id, Vec<ItemIndex>>,
+    callers: Callers,
     results: HashMap<Id, Vec<ItemIndex>>,
 }
 
 impl Replies {
     fn of(graph: &Graph<'_>) -> Self {
-        let mut replies = Self { lines: HashMap::new(), callers: HashMap::new(), results: HashMap::new() };
+        let mut replies =
+            Self { lines: HashMap::new(), callers: Callers::of(graph), results: HashMap::new() };
         for &item in &graph.sequence {
             if graph.items[item].is_side {
                 continue;
@@ -126,32 +148,23 @@ impl Replies {
             if let Some(id) = node.message_id.filter(|_| node.kind == Kind::Assistant) {
                 replies.lines.entry(id).or_default().push(item);
             }
-            for block in graph.session.blocks(node) {
-                let tools = match (block.kind, node.kind) {
-                    (BlockKind::ToolUse, Kind::Assistant) => &mut replies.callers,
-                    (BlockKind::ToolResult(_), Kind::User) => &mut replies.results,
-                    _ => continue,
-                };
-                if let Some(call) = block.tool {
-                    tools.entry(call).or_default().push(item);
-                }
+            let blocks = graph.session.blocks(node).iter().filter(|_| node.kind == Kind::User);
+            let results = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
+            for call in results.filter_map(|block| block.tool) {
+                replies.results.entry(call).or_default().push(item);
             }
         }
         replies
     }
 
-    /// Returns the results of the call that a line makes. Of several calls with the same id, a result belongs to the one that it hangs on,
-    /// or else to the last one before it.
+    /// Returns the results of the call that a line makes.
     fn results_of(&self, graph: &Graph<'_>, call: Id, line: ItemIndex) -> Vec<ItemIndex> {
-        let callers = self.callers.get(&call).map_or(&[][..], Vec::as_slice);
         let results = self.results.get(&call).map_or(&[][..], Vec::as_slice);
         let is_own = |result: ItemIndex| {
-            let parent = graph.items[result].parent.item().filter(|parent| callers.contains(parent));
-            let before = callers.partition_point(|&one| graph.position(one) < graph.position(result));
-            let caller = parent.or_else(|| callers[..before].last().copied());
+            let caller = self.callers.of_result(graph, call, result);
             caller.is_none_or(|caller| caller == line || graph.twin(caller) == Some(line))
         };
-        results.iter().copied().filter(|&result| callers.len() < 2 || is_own(result)).collect()
+        results.iter().copied().filter(|&result| is_own(result)).collect()
     }
 
     /// Returns the lines of a reply that are not on the path, and the results of its calls that have none there.

@@ -1,7 +1,7 @@
 //! Content that would be dropped or refused is changed until everything is sent.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use annals_transcript::Kind;
 use annals_transcript::json::{Value, quote};
@@ -14,6 +14,7 @@ use super::edits::{ChangeKind, Edits, new_user_entry, set, set_in_message, time_
 use super::plan::Attempt;
 use crate::analysis::Evaluation;
 use crate::analysis::graph::ItemIndex;
+use crate::analysis::wanted::Callers;
 use crate::request_rules::{self, Rule};
 
 /// Changes edits for one reason; returns whether it changed something.
@@ -90,6 +91,7 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
         return false;
     }
     let mut calls = RepeatedCalls::default();
+    let callers = Callers::of(attempt.graph());
     let mut has_changed = false;
     for &item in &attempt.wanted().entries {
         for (index, span) in
@@ -97,8 +99,13 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
         {
             let json = attempt.json(edits, item);
             let Some(content) = content_of(&json) else { continue };
-            let Some(block) = content.items().nth(index) else { continue };
-            let new = if is_result(span) { calls.answer(block) } else { calls.call(block) };
+            let (Some(block), Some(id)) = (content.items().nth(index), span.tool) else { continue };
+            let new = if is_result(span) {
+                let caller = callers.of_result(attempt.graph(), id, item);
+                caller.and_then(|caller| calls.answer(id, caller))
+            } else {
+                calls.call(id, item, &block.text("id").unwrap_or_default())
+            };
             if let Some(content) = new.and_then(|new| content::with_call_id(content, index, &new)) {
                 attempt.set_content(edits, item, &content, "call-id-unique");
                 has_changed = true;
@@ -108,29 +115,30 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
     has_changed
 }
 
-/// The calls so far, by their ids.
+/// The calls so far, by their ids in the file.
 #[derive(Default)]
 struct RepeatedCalls {
-    counts: HashMap<String, usize>,
-    /// The new ids of the calls without a result; `None` for a call that keeps its id.
-    open: HashMap<String, Vec<Option<String>>>,
+    counts: HashMap<Id, usize>,
+    /// The new ids of the calls of each entry, the first one first; `None` for a call that keeps its id. The last one stays for further
+    /// results.
+    new_ids: HashMap<(Id, ItemIndex), VecDeque<Option<String>>>,
 }
 
 impl RepeatedCalls {
     /// Returns the new id of a call, if an earlier one has its id.
-    fn call(&mut self, block: Value<'_>) -> Option<String> {
-        let id = block.text("id")?.into_owned();
-        let count = self.counts.entry(id.clone()).or_default();
+    fn call(&mut self, id: Id, item: ItemIndex, text: &str) -> Option<String> {
+        let count = self.counts.entry(id).or_default();
         *count += 1;
-        let new = (*count > 1).then(|| format!("{id}_{count}"));
-        self.open.entry(id).or_default().push(new.clone());
+        // Claude Code takes `ID_2` as a part of the call `ID`.
+        let new = (*count > 1).then(|| format!("{text}-call{count}"));
+        self.new_ids.entry((id, item)).or_default().push_back(new.clone());
         new
     }
 
-    /// Returns the new id of the call that a result answers: the latest one without a result.
-    fn answer(&mut self, block: Value<'_>) -> Option<String> {
-        let calls = self.open.get_mut(&*block.text("tool_use_id")?)?;
-        if calls.len() > 1 { calls.pop()? } else { calls.first().cloned()? }
+    /// Returns the new id of a call that a result answers.
+    fn answer(&mut self, id: Id, caller: ItemIndex) -> Option<String> {
+        let new_ids = self.new_ids.get_mut(&(id, caller))?;
+        if new_ids.len() > 1 { new_ids.pop_front()? } else { new_ids.front().cloned()? }
     }
 }
 

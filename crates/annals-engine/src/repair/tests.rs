@@ -160,6 +160,16 @@ fn calls_with_the_same_id_in_parallel_get_their_own_results() {
     // Both calls are lines of one reply.
     let text = file(&lines).replace("m-a3", "m-a2");
     check(&text, 8, &[("content", "a2"), ("content", "r2"), ("leaf", "a4")]);
+    // The calls of one reply have the same id: each result keeps the call that it hangs on.
+    let text = file(&lines).replace("m-a3", "m-a2").replace("\"t2\"", "\"t1\"");
+    let plan = repaired(text.as_bytes());
+    let appended = String::from_utf8(plan.appended).unwrap();
+    let line =
+        |uuid: &str| appended.lines().find(|line| line.contains(&format!(r#""uuid":"{uuid}""#))).unwrap();
+    for (uuid, id) in [("a2", "t1-call2"), ("r2", "t1-call2"), ("a3", "t1-call3"), ("r3", "t1-call3")] {
+        assert!(line(uuid).contains(&format!("\"{id}\"")), "{uuid}: {}", line(uuid));
+    }
+    assert_eq!(plan.after.missing, []);
 }
 
 #[test]
