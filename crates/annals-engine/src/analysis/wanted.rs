@@ -123,23 +123,26 @@ impl Callers {
         if let [only] = callers {
             return Some(*only);
         }
-        let parent = graph.items[result].parent.item().filter(|parent| callers.contains(parent));
+        let makes_call = |item: &ItemIndex| {
+            let blocks = graph.session.blocks(graph.node(*item)).iter();
+            blocks.filter(|block| block.kind == BlockKind::ToolUse).any(|block| block.tool == Some(call))
+        };
+        let parent = graph.items[result].parent.item().filter(makes_call);
         let before = callers.partition_point(|&one| graph.position(one) < graph.position(result));
         parent.or_else(|| callers[..before].last().copied())
     }
 }
 
-/// The lines of each reply, and who makes and who answers each call, in the order of the conversation.
+/// The lines of each reply, and the results of the calls of each line, in the order of the conversation.
 struct Replies {
     lines: HashMap<Id, Vec<ItemIndex>>,
-    callers: Callers,
-    results: HashMap<Id, Vec<ItemIndex>>,
+    results: HashMap<(Id, Option<ItemIndex>), Vec<ItemIndex>>,
 }
 
 impl Replies {
     fn of(graph: &Graph<'_>) -> Self {
-        let mut replies =
-            Self { lines: HashMap::new(), callers: Callers::of(graph), results: HashMap::new() };
+        let mut replies = Self { lines: HashMap::new(), results: HashMap::new() };
+        let callers = Callers::of(graph);
         for &item in &graph.sequence {
             if graph.items[item].is_side {
                 continue;
@@ -151,20 +154,17 @@ impl Replies {
             let blocks = graph.session.blocks(node).iter().filter(|_| node.kind == Kind::User);
             let results = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
             for call in results.filter_map(|block| block.tool) {
-                replies.results.entry(call).or_default().push(item);
+                let caller = callers.of_result(graph, call, item);
+                replies.results.entry((call, caller)).or_default().push(item);
             }
         }
         replies
     }
 
-    /// Returns the results of the call that a line makes.
-    fn results_of(&self, graph: &Graph<'_>, call: Id, line: ItemIndex) -> Vec<ItemIndex> {
-        let results = self.results.get(&call).map_or(&[][..], Vec::as_slice);
-        let is_own = |result: ItemIndex| {
-            let caller = self.callers.of_result(graph, call, result);
-            caller.is_none_or(|caller| caller == line || graph.twin(caller) == Some(line))
-        };
-        results.iter().copied().filter(|&result| is_own(result)).collect()
+    /// Returns the results of the call that a line, or a copy of it, makes.
+    fn results_of(&self, graph: &Graph<'_>, call: Id, line: ItemIndex) -> impl Iterator<Item = ItemIndex> {
+        let callers = [Some(line), graph.twin(line)].into_iter().flatten().map(Some).chain([None]);
+        callers.filter_map(move |caller| self.results.get(&(call, caller))).flatten().copied()
     }
 
     /// Returns the lines of a reply that are not on the path, and the results of its calls that have none there.
@@ -181,11 +181,11 @@ impl Replies {
             let blocks = graph.session.blocks(graph.node(item)).iter();
             for call in blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
             {
-                let results = self.results_of(graph, call, item);
-                if results.iter().any(|result| on_line.contains(result)) {
+                if self.results_of(graph, call, item).any(|result| on_line.contains(&result)) {
                     continue;
                 }
-                missing.extend(results.first().filter(|result| !is_copy(**result)));
+                let mut results = self.results_of(graph, call, item);
+                missing.extend(results.next().filter(|&result| !is_copy(result)));
             }
         }
         missing
