@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use annals_transcript::Entry;
@@ -181,11 +181,18 @@ impl<'a, 's> Attempt<'a, 's> {
         let mut best = self.mend_content((Edits::default(), before.clone()));
         let has_unnamed = !self.planner.named.is_empty();
         if !best.1.is_complete() || has_unnamed {
+            let mut tried: HashSet<Vec<u8>> = HashSet::new();
             for (level, names_leaf) in
                 Level::ALL.into_iter().flat_map(|level| [(level, false), (level, true)])
             {
                 let edits = self.linked(level, names_leaf);
-                let after = self.evaluate_edits(&edits);
+                let appended = self.appended(&edits);
+                // An attempt reads the whole file several times, and in most files the levels differ in nothing.
+                if tried.contains(&appended) {
+                    continue;
+                }
+                let after = self.evaluate(&appended);
+                tried.insert(appended);
                 let mended = self.mend_content((edits, after));
                 if mended.1.score() < best.1.score() && !self.loses_messages(before, &mended.1) {
                     best = mended;
