@@ -173,6 +173,19 @@ fn calls_with_the_same_id_in_parallel_get_their_own_results() {
 }
 
 #[test]
+fn of_two_calls_with_the_same_id_and_one_result_both_are_sent() {
+    let call = r#"[{"type":"tool_use","id":"t1","name":"Read","input":{}}]"#;
+    let result = r#"[{"type":"tool_result","tool_use_id":"t1","content":"x"}]"#;
+    let mut lines = conversation();
+    (lines[1].4, lines[2].0, lines[2].1, lines[2].4) = (call, "assistant", "a9", call);
+    (lines[3].0, lines[3].1, lines[3].2, lines[3].4) = ("user", "r1", "a9", result);
+    (lines[4].0, lines[4].2, lines[4].4) = ("assistant", "r1", TEXT);
+    let plan = repaired(file(&lines[..5]).replace("m-a9", "m-a1").as_bytes());
+    assert_eq!((plan.before.missing.len(), &plan.after.missing[..]), (1, &[][..]), "{:?}", kinds(&plan));
+    assert!(plan.changes.iter().any(|change| change.kind == ChangeKind::Result));
+}
+
+#[test]
 fn a_message_without_a_uuid_does_not_become_the_end_of_the_conversation() {
     let lines: Vec<String> = conversation().into_iter().map(entry).collect();
     let unnamed = entry(("user", "x", "a1", 90, "Lost")).replace(r#""uuid":"x","#, "");
