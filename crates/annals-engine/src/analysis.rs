@@ -148,9 +148,28 @@ fn rewound_to(session: &Session) -> Option<Rewind> {
 /// only because this repair is about to write them again.
 fn repeated_last_line(session: &Session, graph: &Graph<'_>, places: &Places) -> Option<ItemIndex> {
     let has_place = |node: &Node| node.id.is_some_and(|id| places.contains_key(&session.id_texts().get(id)));
-    let last = session.nodes().iter().rfind(|node| is_main(node) && !has_place(node))?;
+    let mut lines = session.nodes().iter().rev().filter(|node| is_main(node) && !has_place(node));
+    let (last, before) = (lines.next()?, lines.next());
     let item = graph.item(last.id?)?;
-    (graph.items[item].place != last.at.offset).then_some(item)
+    let is_repeated = graph.items[item].place != last.at.offset;
+    let is_end_of_copy = before.is_some_and(|before| is_copied_pair(session, before, last));
+    (is_repeated && !is_end_of_copy).then_some(item)
+}
+
+/// Returns whether two lines at the end of a file are those that stand behind each other, unchanged, where they first occur. Then the
+/// beginning of the file was written again. A repair repeats a line before the last one only with a change.
+fn is_copied_pair(session: &Session, before: &Node, last: &Node) -> bool {
+    let mut lines = session.nodes().iter().filter(|node| is_main(node));
+    // A copy may have lost its time since.
+    let is_unchanged = |first: &Node, again: &Node| {
+        first.at.offset != again.at.offset
+            && (first.id, first.parent) == (again.id, again.parent)
+            && (first.length == again.length || first.time != again.time)
+    };
+    let first = lines.find(|node| node.id == before.id);
+    let next = lines.next();
+    first.is_some_and(|first| is_unchanged(first, before))
+        && next.is_some_and(|next| is_unchanged(next, last))
 }
 
 /// Returns whether Claude Code loads an entry as a part of the main conversation.

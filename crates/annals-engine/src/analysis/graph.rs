@@ -90,7 +90,7 @@ pub(crate) struct Graph<'s> {
 type Content = (Kind, Option<Id>, Option<i64>, Vec<(BlockKind, Option<Id>, u64)>);
 
 /// The entries that make each call.
-type Calls = HashMap<Id, Vec<ItemIndex>>;
+pub(crate) type Calls = HashMap<Id, Vec<ItemIndex>>;
 
 /// Places of entries that were written again because they could not be read: they belong where the broken line stands.
 pub(crate) type Places = HashMap<String, u64>;
@@ -328,7 +328,7 @@ impl<'s> Graph<'s> {
         let keys = self.keys();
         for item in 0..self.items.len() {
             let Link::Written(parent) = self.items[item].parent else { continue };
-            let (own, other) = (self.node(item).time, self.node(parent).time);
+            let (own, other) = (keys[item].time, keys[parent].time);
             let is_later = matches!((own, other), (Some(own), Some(other)) if own < other);
             // A compaction may keep messages that are older than its summary, and link them behind it.
             if self.node(parent).has(Flag::CompactSummary) {
@@ -497,7 +497,7 @@ impl<'s> Graph<'s> {
     }
 
     /// Returns the entries that make each call, in the order of the conversation.
-    fn calls(&self) -> Calls {
+    pub(crate) fn calls(&self) -> Calls {
         let mut calls = Calls::new();
         for &item in self.sequence.iter().filter(|&&item| !self.items[item].is_side) {
             let blocks = self.session.blocks(self.node(item)).iter();

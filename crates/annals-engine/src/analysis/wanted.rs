@@ -6,7 +6,7 @@ use std::ops::Range;
 use annals_transcript::session::{BlockKind, Id};
 use annals_transcript::{Flag, Kind};
 
-use super::graph::{Break, Graph, ItemIndex, Link};
+use super::graph::{Break, Calls, Graph, ItemIndex, Link};
 
 /// The conversation as it was meant.
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Wanted {
     pub(crate) entries: Vec<ItemIndex>,
     /// The boundary before them.
     pub(crate) boundary: Option<ItemIndex>,
+    /// Where the last compaction stands: its boundary, or its summary if the boundary is lost.
+    pub(crate) compaction: Option<ItemIndex>,
 }
 
 impl Wanted {
@@ -33,8 +35,10 @@ impl Wanted {
                 anchor.and_then(|anchor| line.iter().position(|&item| item == anchor)).map_or(0, |at| at + 1);
             line.splice(at..at, kept.into_iter().filter(|item| !on_line.contains(item)));
         }
+        let is_summary = |item: &ItemIndex| graph.node(*item).has(Flag::CompactSummary);
+        let compaction = boundary.or_else(|| line.first().copied().filter(is_summary));
         let entries = with_replies(graph, &line);
-        Self { leaf, entries, boundary }
+        Self { leaf, entries, boundary, compaction }
     }
 }
 
@@ -104,34 +108,63 @@ fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
     stretches
 }
 
-/// The lines of each reply, and the results of each call.
+/// The entries that make each call, in the order of the conversation.
+pub(crate) struct Callers(Calls);
+
+impl Callers {
+    pub(crate) fn of(graph: &Graph<'_>) -> Self {
+        Self(graph.calls())
+    }
+
+    /// Returns the entry whose call a result answers. Of several calls with the same id, it is the one that the result hangs on, or else the
+    /// last one before it.
+    pub(crate) fn of_result(&self, graph: &Graph<'_>, call: Id, result: ItemIndex) -> Option<ItemIndex> {
+        let callers = self.0.get(&call).map_or(&[][..], Vec::as_slice);
+        if let [only] = callers {
+            return Some(*only);
+        }
+        let makes_call = |item: &ItemIndex| {
+            let blocks = graph.session.blocks(graph.node(*item)).iter();
+            blocks.filter(|block| block.kind == BlockKind::ToolUse).any(|block| block.tool == Some(call))
+        };
+        let parent = graph.items[result].parent.item().filter(makes_call);
+        let before = callers.partition_point(|&one| graph.position(one) < graph.position(result));
+        parent.or_else(|| callers[..before].last().copied())
+    }
+}
+
+/// The lines of each reply, and the results of the calls of each line, in the order of the conversation.
 struct Replies {
     lines: HashMap<Id, Vec<ItemIndex>>,
-    results: HashMap<Id, Vec<ItemIndex>>,
+    results: HashMap<(Id, Option<ItemIndex>), Vec<ItemIndex>>,
 }
 
 impl Replies {
     fn of(graph: &Graph<'_>) -> Self {
-        let (mut lines, mut results) = (HashMap::new(), HashMap::new());
+        let mut replies = Self { lines: HashMap::new(), results: HashMap::new() };
+        let callers = Callers::of(graph);
         for &item in &graph.sequence {
             if graph.items[item].is_side {
                 continue;
             }
             let node = graph.node(item);
             if let Some(id) = node.message_id.filter(|_| node.kind == Kind::Assistant) {
-                lines.entry(id).or_insert_with(Vec::new).push(item);
+                replies.lines.entry(id).or_default().push(item);
             }
-            if node.kind == Kind::User {
-                let blocks = graph.session.blocks(node).iter();
-                for call in blocks
-                    .filter(|block| matches!(block.kind, BlockKind::ToolResult(_)))
-                    .filter_map(|block| block.tool)
-                {
-                    results.entry(call).or_insert_with(Vec::new).push(item);
-                }
+            let blocks = graph.session.blocks(node).iter().filter(|_| node.kind == Kind::User);
+            let results = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
+            for call in results.filter_map(|block| block.tool) {
+                let caller = callers.of_result(graph, call, item);
+                replies.results.entry((call, caller)).or_default().push(item);
             }
         }
-        Self { lines, results }
+        replies
+    }
+
+    /// Returns the results of the call that a line, or a copy of it, makes.
+    fn results_of(&self, graph: &Graph<'_>, call: Id, line: ItemIndex) -> impl Iterator<Item = ItemIndex> {
+        let callers = [Some(line), graph.twin(line)].into_iter().flatten().map(Some).chain([None]);
+        callers.filter_map(move |caller| self.results.get(&(call, caller))).flatten().copied()
     }
 
     /// Returns the lines of a reply that are not on the path, and the results of its calls that have none there.
@@ -148,11 +181,11 @@ impl Replies {
             let blocks = graph.session.blocks(graph.node(item)).iter();
             for call in blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
             {
-                let results = self.results.get(&call).map_or(&[][..], Vec::as_slice);
-                if results.iter().any(|result| on_line.contains(result)) {
+                if self.results_of(graph, call, item).any(|result| on_line.contains(&result)) {
                     continue;
                 }
-                missing.extend(results.first().filter(|result| !is_copy(**result)));
+                let mut results = self.results_of(graph, call, item);
+                missing.extend(results.next().filter(|&result| !is_copy(result)));
             }
         }
         missing

@@ -1,7 +1,7 @@
 //! Content that would be dropped or refused is changed until everything is sent.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use annals_transcript::Kind;
 use annals_transcript::json::{Value, quote};
@@ -14,10 +14,22 @@ use super::edits::{ChangeKind, Edits, new_user_entry, set, set_in_message, time_
 use super::plan::Attempt;
 use crate::analysis::Evaluation;
 use crate::analysis::graph::ItemIndex;
+use crate::analysis::wanted::Callers;
 use crate::request_rules::{self, Rule};
 
 /// Changes edits for one reason; returns whether it changed something.
 type Fix = fn(&Attempt<'_, '_>, &mut Edits, &Evaluation) -> bool;
+
+/// Fixes that are tried together. A call that gets an id of its own may be one that has no result.
+const FIXES: [&[Fix]; 7] = [
+    &[fix_copies],
+    &[fix_repeated_calls],
+    &[fix_repeated_calls, fix_results],
+    &[fix_results],
+    &[fix_blocks],
+    &[fix_images],
+    &[fix_first],
+];
 
 /// After this many rounds of all fixes, the content is taken as it is.
 const MAX_ROUNDS: usize = 8;
@@ -25,19 +37,12 @@ const MAX_ROUNDS: usize = 8;
 impl Attempt<'_, '_> {
     /// Changes content until the request would be accepted and nothing is dropped from it.
     pub(super) fn mend_content(&self, mut best: (Edits, Evaluation)) -> (Edits, Evaluation) {
-        let fixes: [Fix; 6] =
-            [fix_copies, fix_repeated_calls, fix_results, fix_blocks, fix_images, fix_first];
         for _ in 0..MAX_ROUNDS {
             let mut improved = false;
-            for fix in fixes {
-                let mut edits = best.0.clone();
-                if !fix(self, &mut edits, &best.1) {
-                    continue;
-                }
-                self.end(&mut edits);
-                let after = self.evaluate_edits(&edits);
-                if after.score() < best.1.score() {
-                    best = (edits, after);
+            for fixes in FIXES {
+                let Some(mended) = self.fixed(fixes, &best) else { continue };
+                if mended.1.score() < best.1.score() {
+                    best = mended;
                     improved = true;
                 }
             }
@@ -46,6 +51,22 @@ impl Attempt<'_, '_> {
             }
         }
         best
+    }
+
+    /// Carries out fixes one after the other; `None` if one of them changes nothing.
+    fn fixed(&self, fixes: &[Fix], from: &(Edits, Evaluation)) -> Option<(Edits, Evaluation)> {
+        let mut current: Option<(Edits, Evaluation)> = None;
+        for fix in fixes {
+            let (edits, now) = current.as_ref().unwrap_or(from);
+            let mut edits = edits.clone();
+            if !fix(self, &mut edits, now) {
+                return None;
+            }
+            self.end(&mut edits);
+            let after = self.evaluate_edits(&edits);
+            current = Some((edits, after));
+        }
+        current
     }
 
     fn set_content(&self, edits: &mut Edits, item: ItemIndex, content: &str, rule: &'static str) {
@@ -90,6 +111,7 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
         return false;
     }
     let mut calls = RepeatedCalls::default();
+    let callers = Callers::of(attempt.graph());
     let mut has_changed = false;
     for &item in &attempt.wanted().entries {
         for (index, span) in
@@ -97,8 +119,17 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
         {
             let json = attempt.json(edits, item);
             let Some(content) = content_of(&json) else { continue };
-            let Some(block) = content.items().nth(index) else { continue };
-            let new = if is_result(span) { calls.answer(block) } else { calls.call(block) };
+            let (Some(block), Some(id)) = (content.items().nth(index), span.tool) else { continue };
+            let key = if is_result(span) { "tool_use_id" } else { "id" };
+            let text = block.text(key).unwrap_or_default();
+            let is_renamed = *text != attempt.session().id_texts().get(id);
+            let new = if is_result(span) {
+                let caller = callers.of_result(attempt.graph(), id, item);
+                caller.and_then(|caller| calls.answer(id, caller))
+            } else {
+                calls.call(id, item, &text, is_renamed)
+            };
+            let new = new.filter(|_| !is_renamed);
             if let Some(content) = new.and_then(|new| content::with_call_id(content, index, &new)) {
                 attempt.set_content(edits, item, &content, "call-id-unique");
                 has_changed = true;
@@ -108,29 +139,34 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
     has_changed
 }
 
-/// The calls so far, by their ids.
+/// The calls so far, by their ids in the file.
 #[derive(Default)]
 struct RepeatedCalls {
-    counts: HashMap<String, usize>,
-    /// The new ids of the calls without a result; `None` for a call that keeps its id.
-    open: HashMap<String, Vec<Option<String>>>,
+    counts: HashMap<Id, usize>,
+    /// The new ids of the calls of each entry, the first one first; `None` for a call that keeps its id. The last one stays for further
+    /// results.
+    new_ids: HashMap<(Id, ItemIndex), VecDeque<Option<String>>>,
 }
 
 impl RepeatedCalls {
-    /// Returns the new id of a call, if an earlier one has its id.
-    fn call(&mut self, block: Value<'_>) -> Option<String> {
-        let id = block.text("id")?.into_owned();
-        let count = self.counts.entry(id.clone()).or_default();
+    /// Returns the new id of a call, if an earlier one has its id, or if it was renamed already.
+    fn call(&mut self, id: Id, item: ItemIndex, text: &str, is_renamed: bool) -> Option<String> {
+        let count = self.counts.entry(id).or_default();
         *count += 1;
-        let new = (*count > 1).then(|| format!("{id}_{count}"));
-        self.open.entry(id).or_default().push(new.clone());
+        let new = match *count {
+            _ if is_renamed => Some(text.to_owned()),
+            1 => None,
+            // Claude Code takes `ID_2` as a part of the call `ID`.
+            count => Some(format!("{text}-call{count}")),
+        };
+        self.new_ids.entry((id, item)).or_default().push_back(new.clone());
         new
     }
 
-    /// Returns the new id of the call that a result answers: the latest one without a result.
-    fn answer(&mut self, block: Value<'_>) -> Option<String> {
-        let calls = self.open.get_mut(&*block.text("tool_use_id")?)?;
-        if calls.len() > 1 { calls.pop()? } else { calls.first().cloned()? }
+    /// Returns the new id of a call that a result answers.
+    fn answer(&mut self, id: Id, caller: ItemIndex) -> Option<String> {
+        let new_ids = self.new_ids.get_mut(&(id, caller))?;
+        if new_ids.len() > 1 { new_ids.pop_front()? } else { new_ids.front().cloned()? }
     }
 }
 

@@ -4,7 +4,8 @@
 //! read it. A plan that does not make the session better is not made.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use annals_transcript::Entry;
@@ -180,11 +181,18 @@ impl<'a, 's> Attempt<'a, 's> {
         let mut best = self.mend_content((Edits::default(), before.clone()));
         let has_unnamed = !self.planner.named.is_empty();
         if !best.1.is_complete() || has_unnamed {
+            let mut tried: HashSet<Vec<u8>> = HashSet::new();
             for (level, names_leaf) in
                 Level::ALL.into_iter().flat_map(|level| [(level, false), (level, true)])
             {
                 let edits = self.linked(level, names_leaf);
-                let after = self.evaluate_edits(&edits);
+                let appended = self.appended(&edits);
+                // An attempt reads the whole file several times, and in most files the levels differ in nothing.
+                if tried.contains(&appended) {
+                    continue;
+                }
+                let after = self.evaluate(&appended);
+                tried.insert(appended);
                 let mended = self.mend_content((edits, after));
                 if mended.1.score() < best.1.score() && !self.loses_messages(before, &mended.1) {
                     best = mended;
@@ -201,14 +209,23 @@ impl<'a, 's> Attempt<'a, 's> {
         self.evaluate(&self.appended(edits))
     }
 
-    /// Returns whether a session that Claude Code can continue now would lose messages and win no more than it loses. Only a user who names a
-    /// branch may want that.
+    /// Returns whether a session that Claude Code can continue now would lose messages without winning more, or as many newer ones. Only a
+    /// user who names a branch may want that. Messages that the last compaction summarised are not lost.
     fn loses_messages(&self, before: &Evaluation, after: &Evaluation) -> bool {
         let can_continue = before.obstacle.is_none() && before.refused.is_empty();
-        can_continue
-            && self.planner.options.branch.is_none()
-            && after.restored.len() <= before.restored.len()
-            && !before.restored.is_subset(&after.restored)
+        if !can_continue || self.planner.options.branch.is_some() {
+            return false;
+        }
+        let start = self.wanted().compaction.map_or(0, |start| self.graph().position(start));
+        let position = |&item: &ItemIndex| self.graph().position(item);
+        let lost: Vec<usize> = before.restored.difference(&after.restored).map(position).collect();
+        let lost: Vec<usize> = lost.into_iter().filter(|&position| position >= start).collect();
+        let won: Vec<usize> = after.restored.difference(&before.restored).map(position).collect();
+        match won.len().cmp(&lost.len()) {
+            Ordering::Less => true,
+            Ordering::Equal => won.iter().min() < lost.iter().max(),
+            Ordering::Greater => false,
+        }
     }
 
     /// Reads the file with lines behind it as Claude Code would, and compares with the conversation that is wanted.

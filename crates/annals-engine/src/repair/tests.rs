@@ -98,6 +98,94 @@ fn lines_in_another_order_only_need_the_leaf_at_the_end() {
 }
 
 #[test]
+fn the_end_of_a_copied_beginning_is_not_the_end_of_the_conversation() {
+    // Nothing hangs on the first of two results, so that it could be the last message, as after a repair.
+    let two = r#"[{"type":"tool_use","id":"t1","name":"Read","input":{}},{"type":"tool_use","id":"t2","name":"Read","input":{}}]"#;
+    let result = |id: &str| format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":"x"}}]"#);
+    let (first, second) = (result("t1"), result("t2"));
+    let lines = [
+        ("user", "u1", "", 0, "One"),
+        ("assistant", "a1", "u1", 60, two),
+        ("user", "r1", "a1", 120, &*first),
+        ("user", "r2", "a1", 180, &*second),
+        ("assistant", "a2", "r2", 240, TEXT),
+    ];
+    check(&(file(&lines) + &file(&lines[..3])), 5, &[("leaf", "a2")]);
+}
+
+#[test]
+fn a_newer_end_takes_the_place_of_an_older_one() {
+    let mut lines = conversation();
+    lines[4].2 = "a1";
+    let flagged = file(&lines[4..]).replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let file = file(&lines[..4]) + &flagged;
+    check(&file, 4, &[("sidechain", "u3"), ("sidechain", "a3"), ("leaf", "a3")]);
+}
+
+#[test]
+fn a_link_to_a_later_message_without_a_time_is_cut() {
+    let mut lines = conversation();
+    lines[2].2 = "a3";
+    lines.remove(3);
+    let file = file(&lines).replace("2026-01-01T00:05:00.000Z", "");
+    check(&file, 5, &[("relink", "u2"), ("relink", "u3"), ("time", "a3"), ("leaf", "a3")]);
+}
+
+#[test]
+fn messages_that_a_compaction_summarised_are_not_missed() {
+    let boundary_and_summary: Vec<String> =
+        compacted().lines().skip(3).take(2).map(|line| line.replace("00:02:0", "00:06:0")).collect();
+    let after = [("user", "u4", "c", 420, "Four"), ("assistant", "a4", "u4", 480, TEXT)];
+    let sound = file(&conversation()) + &boundary_and_summary.join("\n") + "\n" + &file(&after);
+    let mut lines: Vec<&str> = sound.lines().collect();
+    lines.reverse();
+    check(&(lines.join("\n") + "\n"), 3, &[("leaf", "a4")]);
+}
+
+#[test]
+fn calls_with_the_same_id_in_parallel_get_their_own_results() {
+    let call = |id: &str| format!(r#"[{{"type":"tool_use","id":"{id}","name":"Read","input":{{}}}}]"#);
+    let result = |id: &str| format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":"x"}}]"#);
+    let (t1, t2) = ((call("t1"), result("t1")), (call("t2"), result("t2")));
+    let lines = [
+        ("user", "u1", "", 0, "One"),
+        ("assistant", "a1", "u1", 60, &*t1.0),
+        ("user", "r1", "a1", 120, &*t1.1),
+        ("assistant", "a2", "r1", 180, &*t1.0),
+        ("assistant", "a3", "a2", 181, &*t2.0),
+        ("user", "r2", "a2", 240, &*t1.1),
+        ("user", "r3", "a3", 241, &*t2.1),
+        ("assistant", "a4", "r3", 300, TEXT),
+    ];
+    // Both calls are lines of one reply.
+    let text = file(&lines).replace("m-a3", "m-a2");
+    check(&text, 8, &[("content", "a2"), ("content", "r2"), ("leaf", "a4")]);
+    // The calls of one reply have the same id: each result keeps the call that it hangs on.
+    let text = file(&lines).replace("m-a3", "m-a2").replace("\"t2\"", "\"t1\"");
+    let plan = repaired(text.as_bytes());
+    let appended = String::from_utf8(plan.appended).unwrap();
+    let line =
+        |uuid: &str| appended.lines().find(|line| line.contains(&format!(r#""uuid":"{uuid}""#))).unwrap();
+    for (uuid, id) in [("a2", "t1-call2"), ("r2", "t1-call2"), ("a3", "t1-call3"), ("r3", "t1-call3")] {
+        assert!(line(uuid).contains(&format!("\"{id}\"")), "{uuid}: {}", line(uuid));
+    }
+    assert_eq!(plan.after.missing, []);
+}
+
+#[test]
+fn of_two_calls_with_the_same_id_and_one_result_both_are_sent() {
+    let call = r#"[{"type":"tool_use","id":"t1","name":"Read","input":{}}]"#;
+    let result = r#"[{"type":"tool_result","tool_use_id":"t1","content":"x"}]"#;
+    let mut lines = conversation();
+    (lines[1].4, lines[2].0, lines[2].1, lines[2].4) = (call, "assistant", "a9", call);
+    (lines[3].0, lines[3].1, lines[3].2, lines[3].4) = ("user", "r1", "a9", result);
+    (lines[4].0, lines[4].2, lines[4].4) = ("assistant", "r1", TEXT);
+    let plan = repaired(file(&lines[..5]).replace("m-a9", "m-a1").as_bytes());
+    assert_eq!((plan.before.missing.len(), &plan.after.missing[..]), (1, &[][..]), "{:?}", kinds(&plan));
+    assert!(plan.changes.iter().any(|change| change.kind == ChangeKind::Result));
+}
+
+#[test]
 fn a_message_without_a_uuid_does_not_become_the_end_of_the_conversation() {
     let lines: Vec<String> = conversation().into_iter().map(entry).collect();
     let unnamed = entry(("user", "x", "a1", 90, "Lost")).replace(r#""uuid":"x","#, "");
