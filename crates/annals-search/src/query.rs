@@ -49,8 +49,8 @@ pub const MOST_TOKENS: usize = 256;
 /// assert_eq!(
 ///     query.fts_match(),
 ///     FtsMatch::Rows(
-///         "(((words : \"getuser\" OR {words parts} : \"get user\") AND words : \"borrow checker\") \
-///          NOT {words parts} : \"panic\")".to_owned()
+///         "(((words : \"getuser\" OR \"get user\") AND words : \"borrow checker\") \
+///          NOT \"panic\")".to_owned()
 ///     )
 /// );
 /// assert!(query.matches(&Tokens::of("The borrow checker rejects getUserName.")));

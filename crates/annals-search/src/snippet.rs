@@ -107,11 +107,12 @@ impl Columns {
             matches.iter().flat_map(|found| [found.range.start, found.range.end]).collect();
         offsets.sort_unstable();
         offsets.dedup();
-        let (mut column, mut last) = (0, 0);
+        // Only the distances between matches count.
+        let (mut column, mut last) = (0, offsets.first().copied().unwrap_or_default());
         let points = offsets.into_iter().map(|offset| {
             // No window reaches across a wide gap, so it is not measured.
             let is_wide = offset - last > LONGEST_CHARACTER * (budget + 1);
-            column += if is_wide { budget + 1 } else { columns_of(text, last..offset) };
+            column += if is_wide { budget + 1 } else { columns_of(text, last..offset, budget + 1) };
             last = offset;
             (offset, column)
         });
@@ -123,12 +124,21 @@ impl Columns {
     }
 }
 
-/// Returns how many columns a range of a text takes.
-fn columns_of(text: &str, range: Range<usize>) -> usize {
-    if text.as_bytes()[range.clone()].iter().all(|byte| is_plain(*byte)) {
-        return range.len();
+/// Returns how many columns a range of a text takes, but no more than `most`.
+fn columns_of(text: &str, range: Range<usize>, most: usize) -> usize {
+    // The last of these bytes may have a mark behind it, and is one column even then.
+    let beginning = &text.as_bytes()[range.start..range.end.min(range.start + most)];
+    if beginning.iter().all(|byte| is_plain(*byte)) {
+        return beginning.len();
     }
-    cells(text, range).map(|cell| cell.width).sum()
+    let mut columns = 0;
+    for cell in cells(text, range) {
+        columns += cell.width;
+        if columns >= most {
+            return most;
+        }
+    }
+    columns
 }
 
 /// Returns whether a byte is one column, unless a mark follows it. A line end of two bytes is one column, and so is not plain.
@@ -168,14 +178,14 @@ fn cells(text: &str, range: Range<usize>) -> impl Iterator<Item = Cell<'_>> {
 /// Returns what a person sees as characters of a range of a text. Most text is plain, and each byte of it is one.
 fn characters(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let Range { mut start, end } = range;
+    let bytes = &text.as_bytes()[..end];
     std::iter::from_fn(move || {
-        let rest = &text[start..end];
-        let is_alone = match rest.as_bytes() {
+        let is_alone = match bytes.get(start..)? {
             [byte] => is_plain(*byte),
             [byte, next, ..] => is_plain(*byte) && is_plain(*next),
             [] => return None,
         };
-        let length = if is_alone { 1 } else { rest.graphemes(true).next()?.len() };
+        let length = if is_alone { 1 } else { text[start..end].graphemes(true).next()?.len() };
         start += length;
         Some(start - length..start)
     })
@@ -313,11 +323,18 @@ fn start_of_context(text: &str, core: usize, width: usize) -> usize {
     let mut cursor = GraphemeCursor::new(core, text.len(), true);
     let mut start = core;
     let is_boundary = matches!(cursor.is_boundary(text, 0), Ok(true));
-    let mut steps = width + usize::from(!is_boundary);
-    while steps > 0 {
+    for _ in 0..width + usize::from(!is_boundary) {
+        // Two plain bytes are two characters.
+        if let [.., before, last] = text.as_bytes()[..start]
+            && is_plain(before)
+            && is_plain(last)
+        {
+            start -= 1;
+            continue;
+        }
+        cursor.set_cursor(start);
         let Ok(Some(before)) = cursor.prev_boundary(text, 0) else { break };
         start = before;
-        steps -= 1;
     }
     end_of_sequence_around(text, start)
 }
@@ -353,7 +370,30 @@ mod tests {
             ["", "fn main() {\n\tprint(\"~\");\n}", "a\r\nb", "\u{1b}[31mred", "茶 é", "a\u{7}b\u{7f}"]
         {
             let columns: usize = cells(text, 0..text.len()).map(|cell| cell.width).sum();
-            assert_eq!(columns_of(text, 0..text.len()), columns, "{text:?}");
+            for most in [0, 1, 2, 3, 1_000] {
+                assert_eq!(columns_of(text, 0..text.len(), most), columns.min(most), "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_stands_before_a_match_begins_between_two_characters() {
+        for text in ["", "ab", "a\tb\r\n\r\nc", "xe\u{301}y", "茶👩‍👩‍👧x", "🇩🇪🇫🇷a🇯🇵", "\u{301}a", "👍🏽\u{200d}b"]
+        {
+            let boundaries: Vec<_> =
+                text.grapheme_indices(true).map(|(start, _)| start).chain([text.len()]).collect();
+            for core in (0..=text.len()).filter(|&at| text.is_char_boundary(at)) {
+                for width in 0..6 {
+                    let before = boundaries.partition_point(|&boundary| boundary < core);
+                    let is_boundary = boundaries.contains(&core);
+                    let first = before.saturating_sub(width + usize::from(!is_boundary));
+                    assert_eq!(
+                        start_of_context(text, core, width),
+                        boundaries[first.min(before)],
+                        "{text:?} {core} {width}"
+                    );
+                }
+            }
         }
     }
 

@@ -1,11 +1,11 @@
 //! Finds documents, ranks them, and shows them with text from their transcripts.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 
 use annals_search::rank::{self, Collection, Found, TermCount};
-use annals_search::{FtsMatch, Part, Query, Role, Snippet, Tokens, corrections};
+use annals_search::{Expression, FtsMatch, Part, Query, Role, Snippet, Tokens, corrections};
 use annals_transcript::Entry;
 use annals_transcript::line::read_span;
 use jiff::Timestamp;
@@ -208,50 +208,82 @@ impl Search<'_> {
     /// Returns how many documents match, and those that are ranked with their scores.
     fn by_relevance(&self) -> rusqlite::Result<(u64, Vec<Candidate>)> {
         let (total, documents) = self.newest_documents()?;
-        let relevances = if total <= FEW as u64 && self.can_rank_words()? {
-            self.relevances()?
-        } else {
-            // The part and the age of a match decide.
-            documents.into_iter().map(|id| (id, 1.0)).collect()
-        };
-        let now = Timestamp::from_millisecond(self.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
-        let sql =
-            format!("SELECT {}, d.part, d.time FROM documents d WHERE d.id = ?1", self.conditions.file());
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let mut candidates = Vec::with_capacity(relevances.len());
-        for (id, relevance) in relevances {
-            let candidate = statement.query_row([id], |row| {
-                let score = score(relevance, part_at(row.get(1)?), row.get(2)?, now);
-                Ok(Candidate { id, file: row.get(0)?, score })
-            });
-            // Damage that SQLite does not notice may find a document that there is not.
-            candidates.extend(candidate.optional()?);
-        }
+        let is_ranked_by_words = total <= FEW as u64 && self.can_rank_words()?;
+        let candidates = if is_ranked_by_words { self.by_words()? } else { self.by_part_and_age(documents)? };
         Ok((total, candidates))
     }
 
-    /// Returns how many documents match, and their numbers; if there are many, those of the newest. A phrase of frequent words takes
-    /// long to find, so that it is looked for once if few documents have it.
+    /// Returns all documents that match, with their scores. FTS5 says how well their words match.
+    fn by_words(&self) -> rusqlite::Result<Vec<Candidate>> {
+        let columns =
+            format!("text.rowid, {}, d.part, d.time, -bm25(text, 1.0, 0.7)", self.conditions.file());
+        let (sql, parameters) = self.statement(&columns, true);
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let candidates = statement.query_map(params_from_iter(parameters), |row| {
+            self.candidate(row.get(0)?, row.get(4)?, row, 1)
+        })?;
+        candidates.collect()
+    }
+
+    /// Returns documents with their scores, whatever their words are.
+    fn by_part_and_age(&self, documents: Vec<i64>) -> rusqlite::Result<Vec<Candidate>> {
+        let sql =
+            format!("SELECT {}, d.part, d.time FROM documents d WHERE d.id = ?1", self.conditions.file());
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut candidates = Vec::with_capacity(documents.len());
+        for id in documents {
+            let candidate = statement.query_row([id], |row| self.candidate(id, 1.0, row, 0));
+            // Damage that SQLite does not notice may find a document that there is not.
+            candidates.extend(candidate.optional()?);
+        }
+        Ok(candidates)
+    }
+
+    /// Reads a document from a row that has its file, part and time from a column on.
+    fn candidate(&self, id: i64, relevance: f64, row: &Row<'_>, first: usize) -> rusqlite::Result<Candidate> {
+        let now = Timestamp::from_millisecond(self.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
+        let score = score(relevance, part_at(row.get(first + 1)?), row.get(first + 2)?, now);
+        Ok(Candidate { id, file: row.get(first)?, score })
+    }
+
+    /// Returns how many documents match, and their numbers; if there are many, those of the newest.
     fn newest_documents(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
+        if self.is_one_word() { self.newest_with_word() } else { self.newest_in_one_pass() }
+    }
+
+    /// Counts documents with one word. FTS5 counts them faster than it returns them, and has the newest at hand.
+    fn newest_with_word(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
+        let (sql, parameters) = self.statement("text.rowid", false);
+        let few = self.documents(&format!("{sql} LIMIT {}", FEW + 1), &parameters)?;
+        if few.len() <= FEW {
+            return Ok((few.len() as u64, few));
+        }
+        let newest =
+            self.documents(&format!("{sql} ORDER BY text.rowid DESC LIMIT {NEWEST}"), &parameters)?;
+        let (sql, parameters) = self.statement("count(*)", false);
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        Ok((statement.query_row(params_from_iter(parameters), |row| row.get(0))?, newest))
+    }
+
+    /// Looks at every match once: finding a phrase, the words of a prefix or what a filter leaves takes longer than returning it.
+    fn newest_in_one_pass(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
         let id = if self.has_text() { "text.rowid" } else { "d.id" };
         let (sql, parameters) = self.statement(id, false);
-        if self.has_text() && self.conditions.is_empty() {
-            let few = self.documents(&format!("{sql} LIMIT {}", FEW + 1), &parameters)?;
-            if few.len() <= FEW {
-                return Ok((few.len() as u64, few));
+        let mut statement = self.connection.prepare_cached(&format!("{sql} ORDER BY {id}"))?;
+        let mut rows = statement.query(params_from_iter(parameters))?;
+        let mut total = 0;
+        let mut newest = VecDeque::with_capacity(FEW);
+        while let Some(row) = rows.next()? {
+            if newest.len() == FEW {
+                newest.pop_front();
             }
-            let newest = self.documents(&format!("{sql} ORDER BY {id} DESC LIMIT {NEWEST}"), &parameters)?;
-            let (sql, parameters) = self.statement("count(*)", false);
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            return Ok((statement.query_row(params_from_iter(parameters), |row| row.get(0))?, newest));
+            newest.push_back(row.get(0)?);
+            total += 1;
         }
-        // A filter looks at every document, so that all of them are counted on the way.
-        let mut all = self.documents(&format!("{sql} ORDER BY {id}"), &parameters)?;
-        let total = all.len();
-        if total > FEW {
-            all.drain(..total - NEWEST);
+        if total > FEW as u64 {
+            newest.drain(..FEW - NEWEST);
         }
-        Ok((total as u64, all))
+        Ok((total, newest.into()))
     }
 
     fn documents(&self, sql: &str, parameters: &[SqlValue]) -> rusqlite::Result<Vec<i64>> {
@@ -264,15 +296,21 @@ impl Search<'_> {
         matches!(self.query.fts_match(), FtsMatch::Rows(_))
     }
 
+    /// Returns whether every document matches that has a word, and no other.
+    fn is_one_word(&self) -> bool {
+        let is_one_token =
+            |expression: &Expression| matches!(expression, Expression::Term(term) if term.is_one_token());
+        self.conditions.is_empty() && self.query.expression().is_some_and(is_one_token)
+    }
+
     /// Returns whether FTS5 can rank matches by their words in time: it looks at every document that has one of the words, even
     /// if few documents have all of them.
     fn can_rank_words(&self) -> rusqlite::Result<bool> {
-        let terms = self.query.terms();
-        // One word is in as many documents as match, if no filter leaves any out.
-        let is_one_word = matches!(&*terms, [term] if term.is_one_token()) && self.conditions.is_empty();
-        if is_one_word || !self.has_text() {
-            return Ok(is_one_word);
+        // One word is in as many documents as match.
+        if self.is_one_word() || !self.has_text() {
+            return Ok(self.has_text());
         }
+        let terms = self.query.terms();
         let bounded =
             format!("SELECT count(*) FROM (SELECT 1 FROM text WHERE text MATCH ?1 LIMIT {MOST_RANKED})");
         let words = terms.iter().flat_map(|term| term.tokens()).map(|token| format!("\"{token}\""));
@@ -284,14 +322,6 @@ impl Search<'_> {
             }
         }
         Ok(true)
-    }
-
-    /// Returns the documents that match, and how well FTS5 says that their words do.
-    fn relevances(&self) -> rusqlite::Result<Vec<(i64, f64)>> {
-        let (sql, parameters) = self.statement("text.rowid, -bm25(text, 1.0, 0.7)", false);
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let rows = statement.query_map(params_from_iter(parameters), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect()
     }
 }
 

@@ -501,6 +501,41 @@ fn many_matches_are_counted_and_the_newest_are_ranked() {
 }
 
 #[test]
+fn many_matches_are_the_same_however_they_are_found() {
+    let world = World::new();
+    let mut lines = Transcript::session(FIRST);
+    for number in 0..4_100 {
+        lines = lines.user(&format!("u{number}"), format!("a kettle {number}"));
+    }
+    world.write(FIRST, lines);
+    world.update();
+    let few = SearchOptions { limit: 2, ..flat() };
+    for query in [
+        "kettle",
+        "kett*",
+        "a kettle",
+        "\"a kettle\"",
+        "kettle OR pot",
+        "kettle -pot",
+        "-pot",
+        "kettle role:user",
+        "role:user",
+    ] {
+        let answer = world.search(query, &few);
+        let entries: Vec<_> = answer.hits.iter().filter_map(|hit| hit.entry.as_deref()).collect();
+        assert_eq!((answer.total, answer.ranking), (4_100, Ranking::Newest), "{query}");
+        assert_eq!(entries, ["u4099", "u4098"], "{query}");
+    }
+    let all = SearchOptions { limit: usize::MAX, ..flat() };
+    let oldest = |query| {
+        let answer = world.search(query, &all);
+        (answer.hits.len(), answer.hits.last().and_then(|hit| hit.entry.clone()))
+    };
+    let newest = (2_000, Some("u2100".to_owned()));
+    assert_eq!((oldest("kettle"), oldest("\"a kettle\"")), (newest.clone(), newest));
+}
+
+#[test]
 fn misspelt_words_are_corrected() {
     let world = World::new();
     world.write(FIRST, session(FIRST));

@@ -66,11 +66,13 @@ pub(super) fn render_term(term: &Term) -> String {
     // Tokens have no quotes and no blanks, so nothing is escaped.
     let phrase =
         |tokens: &[String]| format!("\"{}\"{}", tokens.join(" "), if term.is_prefix { " *" } else { "" });
+    // A phrase without a column is looked for in all of them, which are these two. FTS5 then skips the positions of a document
+    // in which a word alone is looked for.
     if term.parts.is_empty() {
         format!("words : {}", phrase(&term.words))
     } else if term.parts == term.words {
-        format!("{{words parts}} : {}", phrase(&term.words))
+        phrase(&term.words)
     } else {
-        format!("(words : {} OR {{words parts}} : {})", phrase(&term.words), phrase(&term.parts))
+        format!("(words : {} OR {})", phrase(&term.words), phrase(&term.parts))
     }
 }

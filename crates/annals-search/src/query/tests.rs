@@ -193,7 +193,7 @@ fn negations_are_rendered_without_a_term_beside_them() {
     let rendered = |query: &str| Query::parse(query).unwrap().fts_match();
     let rows = |text: &str| FtsMatch::Rows(text.to_owned());
     let all_but = |text: &str| FtsMatch::AllRowsBut(text.to_owned());
-    let [a, b, c] = ["a", "b", "c"].map(|word| format!("{{words parts}} : \"{word}\""));
+    let [a, b, c] = ["a", "b", "c"].map(|word| format!("\"{word}\""));
     assert_eq!(rendered("-a"), all_but(&a));
     assert_eq!(rendered("-a -b"), all_but(&format!("({a} OR {b})")));
     assert_eq!(rendered("a -b"), rows(&format!("({a} NOT {b})")));

@@ -34,7 +34,13 @@ pub enum Column {
 impl<'t> Tokens<'t> {
     /// Analyzes a text.
     pub fn of(text: &'t str) -> Self {
-        let mut tokens = Self { text, folded: String::new(), words: Vec::new(), parts: Vec::new() };
+        // The tokens of most texts are shorter than the text, and words have about six bytes with the blank behind them.
+        let mut tokens = Self {
+            text,
+            folded: String::with_capacity(text.len()),
+            words: Vec::with_capacity(text.len() / 6),
+            parts: Vec::new(),
+        };
         for_each_token(text, |token| {
             let start = tokens.folded.len();
             tokens.folded.push_str(token.text);
