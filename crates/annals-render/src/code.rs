@@ -45,7 +45,7 @@ pub fn lines_of(text: &str, language: Option<&'static Language>) -> Vec<Vec<View
     let is_short = text.len() <= MOST_COLOURED.1
         && memchr::memchr_iter(b'\n', text.as_bytes()).count() < MOST_COLOURED.0;
     match language.filter(|_| is_short) {
-        Some(language) => Scanner::new(language, text).scan(),
+        Some(language) => Scanner::new(language, &visible(text)).scan(),
         None => text.split('\n').map(plain_line).collect(),
     }
 }
@@ -85,18 +85,18 @@ impl Lines {
         if text.is_empty() {
             return;
         }
-        let text = visible(text);
         match self.line.last_mut() {
-            Some(ViewSpan::Text(last)) if class.is_empty() => last.push_str(&text),
-            Some(ViewSpan::Marked(before, last)) if *before == class => last.push_str(&text),
-            _ if class.is_empty() => self.line.push(ViewSpan::Text(text.into_owned())),
-            _ => self.line.push(ViewSpan::Marked(class.into(), text.into_owned())),
+            Some(ViewSpan::Text(last)) if class.is_empty() => last.push_str(text),
+            Some(ViewSpan::Marked(before, last)) if *before == class => last.push_str(text),
+            _ if class.is_empty() => self.line.push(ViewSpan::Text(text.to_owned())),
+            _ => self.line.push(ViewSpan::Marked(class.into(), text.to_owned())),
         }
     }
 }
 
 struct Scanner<'a> {
     language: &'static Language,
+    /// The code, with harmful characters made visible.
     text: &'a str,
     /// By first byte, the lengths that keywords and literals have, as bits: most words are none, and need not be compared.
     lengths: [u32; 128],

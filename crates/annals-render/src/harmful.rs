@@ -123,7 +123,7 @@ fn has_harmful_beside_lines(text: &str) -> bool {
     const CHUNK: usize = 64;
     let mut chunks = text.as_bytes().chunks(CHUNK).enumerate();
     chunks.any(|(number, chunk)| {
-        let is_plain = |byte: u8| (b' '..=b'~').contains(&byte) | (byte == b'\n') | (byte == b'\t');
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
         let is_suspect = |byte: u8| may_begin_harmful(byte) && !matches!(byte, b'\n' | b'\t');
         !chunk.iter().fold(true, |all, &byte| all & is_plain(byte))
             && chunk

@@ -196,7 +196,7 @@ impl Exporter<'_> {
             return Ok(out.flush()?);
         }
         let is_split = self.is_split(file, self.args.output.as_deref());
-        let name = if is_split { self.folder_name_of(file) } else { self.name_of(file) };
+        let name = if is_split { folder_name_of(file) } else { self.name_of(file) };
         let path = self.args.output.clone().unwrap_or_else(|| PathBuf::from(name));
         if is_split {
             self.session(file, Destination::Folder(&path))?;
@@ -227,7 +227,7 @@ impl Exporter<'_> {
         let mut names = HashSet::new();
         for file in files {
             if self.is_split(file, None) {
-                let name = free_name(&mut names, &self.folder_name_of(file));
+                let name = free_name(&mut names, &folder_name_of(file));
                 let about = self.session(file, Destination::Folder(&folder.join(&name)))?;
                 index.push((format!("{name}/{}", self.format.index_name()), about));
             } else {
@@ -253,14 +253,7 @@ impl Exporter<'_> {
 
     /// Returns the name of the file for a session.
     fn name_of(&self, file: &TranscriptFile) -> String {
-        format!("{}.{}", self.folder_name_of(file), self.format.ending())
-    }
-
-    /// Returns the name of the folder for the pages of a session.
-    fn folder_name_of(&self, file: &TranscriptFile) -> String {
-        let id = file.agent.as_deref().or(file.session.as_deref()).unwrap_or("session");
-        let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(36).collect();
-        format!("annals-{id}")
+        format!("{}.{}", folder_name_of(file), self.format.ending())
     }
 
     /// Writes a session.
@@ -500,6 +493,13 @@ fn check_arguments(args: &Export, format: Format) -> Result<(), Failure> {
         return Err(Failure::usage(text, "`--format html|md|text` takes them"));
     }
     Ok(())
+}
+
+/// Returns the name of the folder for the pages of a session.
+fn folder_name_of(file: &TranscriptFile) -> String {
+    let id = file.agent.as_deref().or(file.session.as_deref()).unwrap_or("session");
+    let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(36).collect();
+    format!("annals-{id}")
 }
 
 /// Returns a name that no other file of the folder has: sessions in several config folders may have the same id.

@@ -316,6 +316,30 @@ fn the_table_of_contents_lists_the_turns_that_are_exported() {
 }
 
 #[test]
+fn every_link_of_the_contents_leads_somewhere() {
+    let home = Home::new();
+    let summary = json!({"isCompactSummary": true, "message": {"role": "user", "content": "Tea was made."}});
+    let lines = Transcript::session(SESSION)
+        .user("u1", "Boil water")
+        .assistant("a1", |reply| reply.id("m1").text("Done"))
+        .message("user", "u2", summary)
+        .assistant("a2", |reply| reply.id("m2").text("And now?"))
+        .user("u3", "Pour it");
+    home.write(format!(".claude/projects/-home-mia-tea/{SESSION}.jsonl"), lines.to_string());
+    let markdown = exported(&home, &["--format", "md"]);
+    assert_eq!(markdown.matches("](#you-").count(), 3, "{markdown}");
+    for (turn, target) in [(1, "## You 1\n"), (2, "<a name=\"you-2\"></a>"), (3, "## You 3\n")] {
+        assert!(markdown.contains(&format!("(#you-{turn})")), "{markdown}");
+        assert!(markdown.contains(target), "{target}\n{markdown}");
+    }
+    let page = exported(&home, &[]);
+    for uuid in ["u1", "u2", "u3"] {
+        assert!(page.contains(&format!("href=\"#{uuid}\"")), "{page}");
+        assert_eq!(page.matches(&format!("id=\"{uuid}\"")).count(), 1, "{page}");
+    }
+}
+
+#[test]
 fn a_report_says_what_was_masked() {
     let home = Home::new();
     let token = format!("ghp_{}", "Q7fZk2mX9rT4w8B3cLs6".repeat(2).split_at(36).0);

@@ -12,6 +12,22 @@ use super::{About, Document, Image, TurnRef, call_facts, mark_words};
 pub(super) struct Markdown {
     /// In how many subagents the rows are.
     depth: usize,
+    /// The turn of the last row.
+    turn: Option<usize>,
+}
+
+impl Markdown {
+    /// Writes an anchor if a row begins a turn without a heading, such as the summary of a compaction: tables of contents lead there.
+    fn anchor(&mut self, row: &ViewRow, out: &mut String) {
+        let begins_turn = self.depth == 0 && row.turn.is_some() && row.turn != self.turn;
+        if !begins_turn || row.kind == ViewRowKind::Idle {
+            return;
+        }
+        self.turn = row.turn;
+        if let Some(turn) = row.turn.filter(|_| row.kind != ViewRowKind::Prompt) {
+            out.extend(["<a name=\"you-", &turn.to_string(), "\"></a>\n\n"]);
+        }
+    }
 }
 
 /// Writes plain text.
@@ -147,6 +163,7 @@ impl Document for Markdown {
     fn row(&mut self, row: &ViewRow, _: &dyn Fn(usize) -> Option<Image>, out: &mut String) {
         let nodes = row.nodes.as_deref().unwrap_or_default();
         let content = |out: &mut String| markdown::nodes(nodes, "", out);
+        self.anchor(row, out);
         let cause = row.cause.as_deref().unwrap_or("notice").replace('_', " ");
         match row.kind {
             ViewRowKind::Prompt => {

@@ -66,7 +66,7 @@ pub(super) fn index_of_pages(about: &About, pages: &[Vec<TurnRef>], masked: Opti
         let name = page_name(at + 1, "html");
         out.push_str("<section class=\"pages\"><h2><a href=\"");
         escape(&name, &mut out);
-        out.push_str(&format!("\">Page {}</a></h2>\n", at + 1));
+        out.extend(["\">Page ", &(at + 1).to_string(), "</a></h2>\n"]);
         contents(turns, &name, &mut out);
         out.push_str("</section>\n");
     }
