@@ -25,7 +25,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         talk(trial, |lines| set(lines, 5, "isSidechain", json!(true)), &TALK)
     }),
     ("repaired: no first prompt", |trial| talk(trial, |lines| drop(lines.remove(0)), &NO_FIRST)),
-    ("repaired: a signature", |trial| talk(trial, spoil_signature, &TALK)),
+    ("repaired: a signature", |trial| talk(trial, |lines| spoil_signature(lines), &TALK)),
     ("repaired: calls with the same id", repeated_calls),
     ("repaired: a lost result", lost_result),
     ("repaired: a compaction read backwards", reversed_compaction),
@@ -66,7 +66,9 @@ fn repeated_calls(trial: &Trial<'_>) -> Outcome {
         says("3", "Done"),
     ];
     let damage = |lines: &mut Vec<String>| {
-        lines.iter_mut().for_each(|line| *line = line.replace("\"toolu_2\"", "\"toolu_1\""));
+        for line in lines {
+            *line = line.replace("\"toolu_2\"", "\"toolu_1\"");
+        }
     };
     let expected = [
         "user: Go",
@@ -152,7 +154,7 @@ fn glue(lines: &mut Vec<String>) {
 }
 
 /// Puts reasoning without a signature before a reply.
-fn spoil_signature(lines: &mut Vec<String>) {
+fn spoil_signature(lines: &mut [String]) {
     let mut entry: Json = serde_json::from_str(&lines[3]).expect("annals records JSON");
     let text = entry["message"]["content"][0].take();
     entry["message"]["content"] = json!([{"type": "thinking", "thinking": "Hm", "signature": ""}, text]);
