@@ -5,6 +5,7 @@
 
 mod append;
 mod calls;
+mod care;
 mod export;
 mod following;
 mod lists;
@@ -92,6 +93,7 @@ enum Part {
     Server,
     Masking,
     Export,
+    Care,
     Releases,
     Search,
     Usage,
@@ -162,6 +164,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if wanted(Part::Export) {
         export::run(scratch.path(), args.rounds)?;
+    }
+    if wanted(Part::Care) {
+        care::run(scratch.path(), args.rounds)?;
     }
     if let Some(against) = args.against.as_deref().filter(|_| wanted(Part::Releases)) {
         releases::run(scratch.path(), against, args.rounds, args.reveal)?;

@@ -14,6 +14,7 @@ mod followed;
 mod listed;
 mod lists;
 mod mcp;
+mod mended;
 mod mutate;
 mod recorded;
 mod repaired;
@@ -110,6 +111,7 @@ fn scenarios() -> Vec<Scenario> {
     [
         recorded::SCENARIOS,
         changed::SCENARIOS,
+        mended::SCENARIOS,
         resumed::SCENARIOS,
         listed::SCENARIOS,
         lists::SCENARIOS,

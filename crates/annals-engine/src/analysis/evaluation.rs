@@ -165,6 +165,12 @@ impl Analysis<'_> {
                 found.missing.push(Missing { item, line: 0, blocks: Vec::new() });
                 continue;
             };
+            // Of a message that was written twice, Claude Code may send the other one.
+            let twin = self.graph.twin(item).and_then(|twin| nodes[twin]);
+            let sent_by_twin = |index: usize| {
+                let block = twin.and_then(|twin| session.blocks(twin).get(index));
+                block.is_some_and(|block| sent.contains_key(&block.offset))
+            };
             let mut missing = Vec::new();
             let mut place = None;
             for (index, block) in session.blocks(node).iter().enumerate() {
@@ -180,6 +186,7 @@ impl Analysis<'_> {
                 }
                 match sent.get(&block.offset) {
                     Some(&at) => place = place.or(Some(at)),
+                    None if sent_by_twin(index) => {}
                     None => missing.push(index),
                 }
             }

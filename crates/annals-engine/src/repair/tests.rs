@@ -186,6 +186,24 @@ fn of_two_calls_with_the_same_id_and_one_result_both_are_sent() {
 }
 
 #[test]
+fn a_call_whose_copy_is_sent_is_not_lost() {
+    let call = r#"[{"type":"tool_use","id":"t1","name":"Read","input":{}}]"#;
+    let result = r#"[{"type":"tool_result","tool_use_id":"t1","content":"x"}]"#;
+    let first = [
+        ("user", "u1", "", 0, "One"),
+        ("assistant", "a1", "u1", 60, call),
+        ("user", "r1", "a1", 120, result),
+    ];
+    let rest = [("assistant", "a2", "r9", 180, TEXT), ("user", "u3", "a2", 240, "Three")];
+    // The beginning was written again under other uuids, with the same reply id, and the rest hangs on that.
+    let copy = file(&first).replace("u1", "u9").replace("\"uuid\":\"a1\"", "\"uuid\":\"a9\"");
+    let copy = copy.replace("\"parentUuid\":\"a1\"", "\"parentUuid\":\"a9\"").replace("r1", "r9");
+    let plan = repaired((file(&first) + &copy + &file(&rest)).as_bytes());
+    assert_eq!((&plan.before.missing[..], &plan.after.missing[..]), (&[][..], &[][..]));
+    assert_eq!(kinds(&plan), [("copy", "a1"), ("leaf", "u3")]);
+}
+
+#[test]
 fn a_message_without_a_uuid_does_not_become_the_end_of_the_conversation() {
     let lines: Vec<String> = conversation().into_iter().map(entry).collect();
     let unnamed = entry(("user", "x", "a1", 90, "Lost")).replace(r#""uuid":"x","#, "");
