@@ -20,6 +20,7 @@ export function launch() {
 
 /** A new page. `page.wrong` has errors, violations of the content security policy, and requests to other hosts. */
 export async function visit(browser, options = {}) {
+  if (browser.isFirefox) return browser.visit(options);
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, permissions: ['clipboard-read', 'clipboard-write'], locale: 'en-GB', ...options });
   const page = await context.newPage();
   page.wrong = [];

@@ -215,6 +215,8 @@ export const checks = [
     await page.keyboard.press('k');
     await page.keyboard.press('d');
     await page.locator('.sheet').waitFor();
+    await page.keyboard.press('j');
+    assert.equal(await page.locator('.transcript [aria-current=true]').getAttribute('data-item'), '20', 'keys do not move what is covered');
     await page.keyboard.press('Escape');
     await page.locator('.sheet').waitFor({ state: 'detached' });
     await close();
@@ -312,6 +314,8 @@ export const checks = [
     assert.equal(await page.locator('.numbers').first().locator('tbody tr').count(), 14);
     await page.locator('.levels button', { hasText: 'Tokens' }).click();
     assert.equal(new URL(page.url()).searchParams.get('what'), 'tokens');
+    await page.locator('.insight', { hasText: 'file not found' }).waitFor();
+    assert.equal(await page.locator('.hours rect').count(), 7 * 24);
     await page.locator('.numbers').first().locator('tbody td a').nth(2).click();
     assert.equal(new URL(page.url()).searchParams.get('why'), '2026-11-03');
     await page.locator('#replies', { hasText: 'the 1 most expensive of 1,200 replies' }).waitFor();

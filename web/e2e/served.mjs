@@ -47,7 +47,8 @@ export class Served {
     writeFileSync(served.path, hostile().map((line) => `${JSON.stringify(line)}\n`).join(''));
     served.child = spawn(annals, ['serve', '--json', '--root', root, ...options], { env: { ...process.env, HOME: served.folder, CLAUDE_CONFIG_DIR: root, ANNALS_HOME: join(served.folder, 'home') }, stdio: ['ignore', 'pipe', 'inherit'] });
     // A check that fails does not stop its server.
-    process.once('exit', () => served.child.kill());
+    served.kill = () => served.child.kill();
+    process.once('exit', served.kill);
     const line = await new Promise((resolve, reject) => {
       let text = '';
       served.child.stdout.on('data', (chunk) => { text += chunk; if (text.includes('\n')) resolve(text); });
@@ -82,6 +83,7 @@ export class Served {
   }
 
   async stop() {
+    process.removeListener('exit', this.kill);
     this.child.removeAllListeners('exit');
     const ended = once(this.child, 'exit');
     this.child.kill();

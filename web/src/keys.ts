@@ -62,6 +62,8 @@ function pressed(event: KeyboardEvent): void {
   const isTyping = target.matches?.('input, textarea, select, [contenteditable]') && !target.matches('input[type=checkbox], input[type=radio]');
   const key = nameOf(event);
   if (isTyping && !['Ctrl k', 'Escape'].includes(key)) return;
+  // What is shown over a conversation covers it: keys must not move what the reader cannot see.
+  if (document.querySelector('dialog.sheet[open]')) return;
   // The second Ctrl F within a moment is the browser's own.
   if (key === 'Ctrl f') {
     const isSecond = event.timeStamp - lastFind < 1_500;

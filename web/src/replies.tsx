@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { ago, clock, compact, dollars, textOf, visible } from './format.ts';
+import { compact, dollars, textOf, visible } from './format.ts';
 import { call } from './rpc.ts';
 import { format } from './route.ts';
 import { sessions } from './session-list.ts';
@@ -24,9 +24,9 @@ export function ReplyTable({ params }: { params: UsageParams }): JSX.Element {
   return <>
     <p class="second">{t.replyCount(replies.length, answer.value.replyCount ?? replies.length)}</p>
     <div class="table" tabIndex={0} role="group" aria-label={t.replies}><table class="numbers">
-      <thead><tr><th scope="col">{t.columns.active}</th><th scope="col">{t.by.session}</th><th scope="col">{t.by.model}</th><th scope="col">{t.input_tokens}</th><th scope="col">{t.output_tokens}</th><th scope="col">{t.cacheRead}</th><th scope="col">{t.cacheWrite}</th><th scope="col">{t.cost}</th></tr></thead>
+      <thead><tr><th scope="col">{t.columns.active}</th><th scope="col" class="words">{t.by.session}</th><th scope="col" class="words">{t.by.model}</th><th scope="col">{t.input_tokens}</th><th scope="col">{t.output_tokens}</th><th scope="col">{t.cacheRead}</th><th scope="col">{t.cacheWrite}</th><th scope="col">{t.cost}</th></tr></thead>
       <tbody>{replies.map((reply) => <tr key={`${textOf(reply.path)} ${reply.line}`}>
-        <th scope="row"><a href={format({ place: 'conversation', session: reply.session, level: 'work', record: `L${reply.line}`, ...(reply.agentId && { agent: reply.agentId }) })} title={t.replyLink}>{reply.timestamp ? `${ago(reply.timestamp, Date.now(), language.value)} ${clock(reply.timestamp, language.value)}` : `${t.line} ${reply.line}`}</a></th>
+        <th scope="row"><a href={format({ place: 'conversation', session: reply.session, level: 'work', record: `L${reply.line}`, ...(reply.agentId && { agent: reply.agentId }) })} title={t.replyLink}>{reply.timestamp ? new Date(reply.timestamp).toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'short' }) : `${t.line} ${reply.line}`}</a></th>
         <td class="words">{titleOf(reply.session)}{reply.copies > 0 && <span class="second"> · {t.copies(reply.copies)}</span>}</td><td class="words">{visible(reply.model)}</td>
         <td>{compact(reply.inputTokens)}</td><td>{compact(reply.outputTokens)}</td><td>{compact(reply.cacheReadTokens)}</td><td>{compact(reply.cacheCreationTokens)}</td><td>{reply.costUsd === null ? '–' : `${reply.costKind === 'recorded' ? '' : '≈ '}${dollars(reply.costUsd, 4)}`}</td>
       </tr>)}</tbody></table></div>

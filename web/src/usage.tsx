@@ -2,15 +2,15 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { Figures } from './figures.tsx';
 import { baseName, compact, dollars, visible } from './format.ts';
+import { InsightPanel } from './insight.tsx';
 import { Bars, type Bar } from './plot.tsx';
 import { ReplyTable } from './replies.tsx';
-import { ask, call, has } from './rpc.ts';
+import { call, has } from './rpc.ts';
 import { amend, format, type Route } from './route.ts';
 import { sessions } from './session-list.ts';
 import { language, texts } from './text.ts';
-import type { UsageBy, UsageParams, UsageResult, UsageRow } from './wire.ts';
+import type { Insight, UsageBy, UsageParams, UsageResult, UsageRow } from './wire.ts';
 
 const BY = ['day', 'week', 'month', 'model', 'project', 'branch'] as const satisfies readonly UsageBy[];
 const DAYS = ['7', '30', '90', '365'];
@@ -27,7 +27,7 @@ export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.E
   const days = query.days ?? '30';
   const usage = useSignal<UsageResult | undefined>(undefined);
   const dearest = useSignal<readonly UsageRow[]>([]);
-  const insight = useSignal<unknown>(undefined);
+  const insight = useSignal<Insight | undefined>(undefined);
   const failure = useSignal<string | undefined>(undefined);
   const isTokens = query.what === 'tokens';
   const set = (name: string, value: string) => amend({ ...at, query: { ...query, [name]: value } });
@@ -38,8 +38,8 @@ export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.E
       dearest.value = other.rows;
       failure.value = undefined;
     }, (error: Error) => { failure.value = error.message; });
-    if (has('history/insight')) ask('history/insight', days === 'all' ? {} : { dateFrom: limits.dateFrom }).then((answer) => { insight.value = answer; }, () => undefined);
-  }, [by, days, query.project]);
+    if (has('history/insight')) call('history/insight', { ...limits, limit: 50 }).then((answer) => { insight.value = answer; }, () => undefined);
+  }, [by, days, query.project, has('history/insight')]);
   const projects = [...new Set(sessions.value.flatMap(({ projectPath }) => projectPath ?? []))].sort();
   const total = usage.value?.total;
   const rows = usage.value?.rows ?? [];
@@ -61,7 +61,7 @@ export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.E
       <details open><summary>{t.asTable}</summary><UsageTable rows={rows} total={total!} by={by} why={(key) => format({ ...at, query: { ...query, why: key } })} /></details></section>}
     {query.why && <Replies at={at} by={by} limits={limitsOf(query)} why={query.why} />}
     {dearest.value.length > 0 && <section class="panel wide"><h2>{t.dearest}</h2><UsageTable rows={dearest.value} by="session" /></section>}
-    {insight.value !== undefined && <section class="panel wide"><h2>{t.insight}</h2><Figures value={partOf(insight.value)} /></section>}
+    {insight.value && <InsightPanel insight={insight.value} />}
   </main>;
 }
 
@@ -78,12 +78,6 @@ function Replies({ at, by, limits, why }: { at: Extract<Route, { place: 'usage' 
   const t = texts.value;
   const { why: _, ...query } = at.query;
   return <section class="panel wide" id="replies"><h2>{t.whyReplies(visible(why))} <a class="second" href={format({ place: 'usage', query })}>{t.close}</a></h2><ReplyTable params={{ by, why, ...limits }} /></section>;
-}
-
-/** What of `history/insight` no other figure on the page has. */
-function partOf(insight: unknown): unknown {
-  const shown = ['sessions', 'turns', 'cacheHitPercent', 'tools', 'errors', 'skills', 'commands', 'mcpServers'];
-  return Object.fromEntries(Object.entries(insight as object).filter(([name]) => shown.includes(name)));
 }
 
 function barOf(row: UsageRow, isTokens: boolean, names: readonly string[]): Bar {

@@ -11,6 +11,9 @@ use crate::{Outcome, call, call_with, project};
 pub(crate) struct ViewerArgs {
     /// Only checks whose name contains this
     only: Option<String>,
+    /// Run the checks of scrolling in Firefox instead
+    #[arg(long)]
+    firefox: bool,
 }
 
 /// Builds the viewer into `web/dist`, which `annals-server` embeds.
@@ -28,7 +31,17 @@ pub(crate) fn build() -> Outcome {
 /// Runs the tests of the viewer: its logic, then a browser against a mock of the server and against the server itself.
 pub(crate) fn viewer(args: &ViewerArgs) -> Outcome {
     build()?;
+    if args.firefox {
+        return scroll_in_firefox(args.only.as_deref());
+    }
     check(&built()?, args.only.as_deref())
+}
+
+/// Runs the checks of scrolling in Firefox, which needs no server but the mock.
+fn scroll_in_firefox(only: Option<&str>) -> Outcome {
+    let mut suite = Command::new("node");
+    suite.args(["--experimental-websocket", "web/e2e/run.mjs"]).args(only).env("BROWSER", "firefox");
+    call_with(&mut suite)
 }
 
 /// Runs the tests of the viewer that is built, with this server.

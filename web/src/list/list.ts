@@ -25,6 +25,11 @@ export interface Options {
 const OVERSCAN = 400;
 /** After how many milliseconds without a movement the reader rests. */
 const REST = 150;
+/**
+ * The same while the browser has not said that a movement has ended: it may be scrolling smoothly to a position that it has chosen before, and would jump if
+ * the position were written meanwhile. Browsers that never say so have only this.
+ */
+const REST_WHILE_MOVING = 'onscrollend' in window ? 1000 : REST;
 /** For how many milliseconds a row that is opened or closed is kept where it is. */
 const HOLD = 1000;
 
@@ -38,6 +43,8 @@ export class List {
   #position = 0;
   #width: number;
   #resting: ReturnType<typeof setTimeout> | undefined;
+  /** Whether the reader has moved and not rested since. */
+  #isMoving = false;
 
   /** `screen` scrolls, and has a height of its own. */
   constructor(screen: HTMLElement, options: Options) {
@@ -50,12 +57,14 @@ export class List {
     screen.style.overflowAnchor = 'none';
     [this.#layout.height, this.#width] = [screen.clientHeight, screen.clientWidth];
     screen.addEventListener('scroll', this.#scrolled, { passive: true });
+    screen.addEventListener('scrollend', this.#ended, { passive: true });
     this.#observer.observe(screen);
   }
 
   destroy(): void {
     clearTimeout(this.#resting);
     this.#screen.removeEventListener('scroll', this.#scrolled);
+    this.#screen.removeEventListener('scrollend', this.#ended);
     this.#rows.clear();
     this.#observer.disconnect();
     this.#bar.remove();
@@ -137,14 +146,24 @@ export class List {
     this.#layout.moveTo(isJump ? fromBar(position, total, height) : place + distance);
     this.#position = position;
     this.#layout.following = distance > 0 && this.#layout.isAtEnd;
-    clearTimeout(this.#resting);
-    this.#resting = setTimeout(() => this.#rest(), REST);
+    this.#isMoving = true;
+    this.#restIn(REST_WHILE_MOVING);
     return true;
+  }
+
+  readonly #ended = (): void => {
+    if (this.#isMoving) this.#restIn(REST);
+  };
+
+  #restIn(ms: number): void {
+    clearTimeout(this.#resting);
+    this.#resting = setTimeout(() => this.#rest(), ms);
   }
 
   /** Brings the scroll position in line with the place of the reader, which moves nothing on the screen. */
   #rest(): void {
     if (this.#catchUp()) this.#update();
+    this.#isMoving = false;
     const { height, place, total } = this.#layout;
     const target = toBar(place, total, height);
     this.#bar.style.height = `${barHeight(total)}px`;

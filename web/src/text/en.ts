@@ -62,6 +62,7 @@ export const en = {
   writers: (count: number) => `${count} writers`, writersHint: 'Several processes of Claude Code have this session open. Their messages may end up in different branches.',
   has: 'Only with', hasFilters: { errors: 'errors', compactions: 'compactions', branches: 'branches', damage: 'problems' }, counted: (done: number, total: number) => `${done.toLocaleString('en')} of ${total.toLocaleString('en')} read`,
   inAgents: (count: number) => `${s(count, 'hit')} in subagents`, whyReplies: (key: string) => `Replies behind ${key}`, replyCount: (shown: number, total: number) => (shown < total ? `the ${shown.toLocaleString('en')} most expensive of ${s(total, 'reply', 'replies')}` : s(total, 'reply', 'replies')), copies: (count: number) => s(count, 'copy', 'copies'), replyLink: 'Open the reply',
+  turnCount: (count: number) => s(count, 'turn'), cacheHits: (percent: number) => `${percent} % of prompts from the cache`, averageTime: 'average', whyFailed: 'Why calls failed', example: 'example', editedFiles: 'Edited files', edited: 'edits', turnsByHour: 'Turns by weekday and hour',
   healthStop: 'Stop', healthProgress: (done: number, total: number) => `${done.toLocaleString('en')} of ${s(total, 'session')} checked`, healthSum: (errors: number, warnings: number, sessions: number) => `${s(errors, 'error')} and ${s(warnings, 'warning')} in ${s(sessions, 'session')}`,
   repairPlan: 'This shows what a repair would change, and changes nothing:', copyCommand: 'Copy command',
 
