@@ -14,6 +14,7 @@ mod scan;
 mod update;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -428,21 +429,21 @@ pub(crate) fn status(engine: &Engine, filter: &dyn TextFilter) -> Result<IndexSt
         Err(error) if is_broken(&error) => Ok(None),
         status => status,
     };
-    let nothing = || Ok(IndexStatus { behind: update::behind(engine, None)?, ..IndexStatus::default() });
-    let status = status.and_then(|status| status.map_or_else(nothing, Ok));
-    status.map_err(|error| Error::index(&path, error))
+    let nothing = || IndexStatus { behind: update::behind(engine, HashMap::new()), ..IndexStatus::default() };
+    status.map(|status| status.unwrap_or_else(nothing)).map_err(|error| Error::index(&path, error))
 }
 
 /// Returns the status of an index that can be searched.
 fn status_of(engine: &Engine, path: &Path, filter: &dyn TextFilter) -> rusqlite::Result<Option<IndexStatus>> {
     let index = Index::open(path)?.filter(|index| index.settings.rules == filter.fingerprint());
     let Some(index) = index else { return Ok(None) };
+    let files = index.files()?;
     Ok(Some(IndexStatus {
         exists: true,
         documents: index.documents()?,
-        files: index.files()?.len(),
+        files: files.len(),
         size: path.metadata().map_or(0, |metadata| metadata.len()),
-        behind: update::behind(engine, Some(&index))?,
+        behind: update::behind(engine, files),
     }))
 }
 

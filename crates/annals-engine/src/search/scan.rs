@@ -288,7 +288,9 @@ impl Scan<'_> {
                 Some(subject) => calls.open(call, subject.with_paths_from_root(setting.project.as_deref())),
                 None => calls.close(call),
             };
-            if !self.conditions.hold(&document, &setting, &subject) {
+            let may_match =
+                self.prefilter.as_ref().is_none_or(|prefilter| prefilter.may_match_text(&document.text));
+            if !may_match || !self.conditions.hold(&document, &setting, &subject) {
                 continue;
             }
             let text = document::searched_text(&document, self.filter, usize::MAX);
@@ -318,9 +320,11 @@ impl Scan<'_> {
     }
 }
 
-/// Tells from the bytes of most entries that nothing in them matches.
+/// Tells from the bytes of most entries, and from most texts before they are filtered, that nothing in them matches.
 struct Prefilter {
     required: memmem::Finder<'static>,
+    /// Whether every character of the required text is ASCII.
+    is_ascii: bool,
     escape: memmem::Finder<'static>,
 }
 
@@ -336,6 +340,7 @@ impl Prefilter {
         }
         Some(Self {
             required: memmem::Finder::new(required.as_bytes()).into_owned(),
+            is_ascii: required.is_ascii(),
             escape: memmem::Finder::new(b"\\u").into_owned(),
         })
     }
@@ -344,7 +349,25 @@ impl Prefilter {
     fn may_match(&self, entry: &Entry<'_>) -> bool {
         !matches!(entry.kind(), Kind::User | Kind::Assistant)
             || self.required.find(entry.bytes()).is_some()
-            || self.escape.find(entry.bytes()).is_some()
+            || self.may_be_escaped(entry.bytes())
+    }
+
+    /// Returns whether a text may match.
+    fn may_match_text(&self, text: &str) -> bool {
+        self.required.find(text.as_bytes()).is_some()
+    }
+
+    /// Returns whether a character of the required text may be written as an escape. Nearly all escapes are control characters, such
+    /// as those that begin a colour, and the required text has none.
+    fn may_be_escaped(&self, json: &[u8]) -> bool {
+        self.escape.find_iter(json).any(|at| {
+            let digits = json.get(at + 2..at + 6).and_then(|digits| std::str::from_utf8(digits).ok());
+            match digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+                Some(0..0x20) => false,
+                Some(0x80..) => !self.is_ascii,
+                _ => true,
+            }
+        })
     }
 }
 
@@ -640,6 +663,29 @@ mod tests {
             let (total, hits) = scan(&Unfiltered);
             assert_eq!((total, hits.clone()), scan(&Unknown), "{pattern:?}");
             assert_eq!((total, hits.len()), (found, usize::try_from(found).unwrap()), "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn only_escapes_of_wanted_characters_have_to_be_decoded() {
+        let may_be_escaped = |required: &str, json: &str| {
+            let pattern = Pattern::fixed(required).unwrap();
+            Prefilter::of(&pattern, &[], &Unfiltered).unwrap().may_be_escaped(json.as_bytes())
+        };
+        for (json, ascii, wide) in [
+            ("plain", false, false),
+            (r"\u001b[31m\u0000", false, false),
+            (r"\u001b \u0077ater", true, true),
+            (r"\u6c34", false, true),
+            (r"\ud83d\ude00", false, true),
+            (r"\u00", true, true),
+            (r"\u00zz", true, true),
+        ] {
+            assert_eq!(
+                (may_be_escaped("water", json), may_be_escaped("水壶", json)),
+                (ascii, wide),
+                "{json}"
+            );
         }
     }
 

@@ -17,6 +17,7 @@ use annals_transcript::Entry;
 use annals_transcript::file_state::FileState;
 use annals_transcript::json::{Value, quote};
 use foldhash::fast::FixedState;
+use rayon::prelude::*;
 
 use super::document::{self, Setting, Subject};
 use super::index::{FilePart, Index, IndexedFile, NewDocument, spell_state};
@@ -25,7 +26,7 @@ use crate::catalog::Activities;
 use crate::database::remove_file;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{Selection, TranscriptFile, role_below};
+use crate::files::{Selection, TranscriptFile, project_folders, role_below};
 use crate::fold::{self, AnyFold, FoldPosition, UpdatedPart};
 
 /// A batch has about so many bytes of tokens. Three of them are in memory: one is being prepared, one waits, one is stored.
@@ -198,11 +199,10 @@ fn open(path: &Path, rules: u64, text_limit: usize) -> rusqlite::Result<(Index, 
     index.map(|index| (index, true)).ok_or_else(|| rusqlite::Error::InvalidPath(path.to_owned()))
 }
 
-/// Returns how much an index lacks.
-pub(super) fn behind(engine: &Engine, index: Option<&Index>) -> rusqlite::Result<Behind> {
-    let indexed = index.map(Index::files).transpose()?.unwrap_or_default();
+/// Returns how much an index with these files lacks.
+pub(super) fn behind(engine: &Engine, indexed: HashMap<PathBuf, IndexedFile>) -> Behind {
     let (work, gone) = compare(found_files(engine, &mut Vec::new()), indexed);
-    Ok(Behind { files: gone.len() + work.len(), bytes: work.iter().map(Work::bytes).sum() })
+    Behind { files: gone.len() + work.len(), bytes: work.iter().map(Work::bytes).sum() }
 }
 
 /// A transcript on disk.
@@ -225,21 +225,37 @@ impl FoundFile {
     }
 }
 
-/// Returns the transcripts in the config folders.
+/// Returns the transcripts in the config folders. Every search looks at all of them, so that projects are read on several threads.
 fn found_files(engine: &Engine, errors: &mut Vec<Error>) -> Vec<FoundFile> {
     let mut found = Vec::new();
     for root in engine.roots().projects() {
-        let selection = Selection::of_projects(std::iter::once(root.clone()));
-        errors.extend(selection.errors);
-        for file in selection.files {
-            match FileState::of(&file.path) {
-                Ok(Some(state)) => found.push(FoundFile { file, root: root.clone(), state }),
-                Ok(None) => {}
-                Err(error) => errors.push(Error::read(&file.path, error)),
-            }
+        let folders = project_folders(&root).unwrap_or_else(|error| {
+            errors.push(error);
+            Vec::new()
+        });
+        let of_projects: Vec<_> =
+            folders.par_iter().map(|project| found_in_project(project, &root)).collect();
+        for (files, failed) in of_projects {
+            found.extend(files);
+            errors.extend(failed);
         }
     }
     found
+}
+
+/// Returns the transcripts in the folder of a project, and what could not be read.
+fn found_in_project(project: &Path, root: &Path) -> (Vec<FoundFile>, Vec<Error>) {
+    let mut selection = Selection::default();
+    selection.add_project(project);
+    let mut errors = selection.errors;
+    let found = |file: TranscriptFile| match FileState::of(&file.path) {
+        Ok(state) => state.map(|state| FoundFile { file, root: root.to_owned(), state }),
+        Err(error) => {
+            errors.push(Error::read(&file.path, error));
+            None
+        }
+    };
+    (selection.files.into_iter().filter_map(found).collect(), errors)
 }
 
 /// A transcript that is not indexed to its end.

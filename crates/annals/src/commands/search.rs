@@ -36,7 +36,9 @@ pub(crate) fn run(engine: &Engine, args: &Search, global: &Global) -> Result<Exi
     if result.no_index {
         return Err(no_index(result, args));
     }
-    print(engine, &found, args, global)?;
+    if !result.hits.is_empty() {
+        print(engine, &found, args, global)?;
+    }
     note(result, args);
     if !result.hits.is_empty() && !global.json {
         output::suggest("`annals resume SESSION` continues a session in Claude Code");
