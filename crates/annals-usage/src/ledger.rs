@@ -296,9 +296,16 @@ impl Merger {
                 *head = number;
             }
         }
+        // A request that the session itself has, too, is a response of its own.
+        let requests: Vec<u32> = (0_u32..).take(group.len()).map(|number| sets.find(number)).collect();
+        let mut is_main = vec![false; group.len()];
+        for (response, request) in group.iter().zip(&requests) {
+            is_main[*request as usize] |= !response.is_sidechain();
+        }
         for (number, response) in (0_u32..).zip(group) {
             let head = heads[&self.family(response)];
-            let is_replay = response.is_sidechain() && !group[head as usize].is_sidechain();
+            let is_replay =
+                !is_main[requests[number as usize] as usize] && !group[head as usize].is_sidechain();
             if is_replay || response.count.request == 0 {
                 sets.join(head, number);
             }

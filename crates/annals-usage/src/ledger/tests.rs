@@ -100,6 +100,15 @@ fn what_a_subagent_repeats_under_another_request_belongs_to_the_session() {
 }
 
 #[test]
+fn a_request_that_the_session_has_itself_is_no_replay() {
+    for [one, other] in [["r1", "r2"], ["r2", "r1"]] {
+        let mains = file("a", "one", &[line("m", Some(one), 5), line("m", Some(other), 7)]);
+        let side = Line { flags: flags(&[Flag::Sidechain]), ..line("m", Some(other), 7) };
+        expect(&[mains, file("b", "one", &[side])], &[("one", 5), ("one", 7)]);
+    }
+}
+
+#[test]
 fn progress_counts_only_where_the_transcript_of_the_agent_is_gone() {
     let progress = Line { flags: flags(&[Flag::Sidechain, Flag::Progress]), ..line("m", Some("r"), 3) };
     let own = Line { flags: flags(&[Flag::Sidechain]), ..line("m", Some("r"), 80) };

@@ -126,6 +126,7 @@ def groups(lines, families):
             else:
                 cluster[1].append(line)
         clusters = [members for _, members in clusters]
+        replays = {id(line) for c in clusters if all(line.sidechain for line in c) for line in c}
         # In each family, lines without a request and replays of subagents belong to a response of the session itself.
         for family in {families[line.session] for line in same}:
             ours = [c for c in clusters if any(families[line.session] == family for line in c)]
@@ -136,7 +137,7 @@ def groups(lines, families):
                 if other is best:
                     continue
                 mine = member(other)
-                if any(line.request is None for line in mine) or is_main and any(line.sidechain for line in mine):
+                if any(line.request is None for line in mine) or is_main and any(id(line) in replays for line in mine):
                     best += other
                     clusters.remove(other)
         yield from clusters
