@@ -82,7 +82,7 @@ annals usage latest --context
 annals usage --json | jq -r '[.key, .costUsd] | @tsv'
 annals usage forget",
     ),
-    ("check", "annals check latest\nannals check --all --json"),
+    ("check", "annals check latest\nannals check 50d5 a6ad\nannals check --all --json"),
     (
         "resume",
         "annals resume

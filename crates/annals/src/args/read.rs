@@ -93,10 +93,10 @@ pub(crate) struct Insight {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
-    /// A session, an agent, the path of a transcript, or a folder of transcripts
+    /// Sessions, agents, paths of transcripts, or folders of transcripts
     #[arg(value_name = "SESSION|PATH")]
-    pub(crate) target: Option<OsString>,
+    pub(crate) targets: Vec<OsString>,
     /// Check all sessions
-    #[arg(long, conflicts_with = "target")]
+    #[arg(long, conflicts_with = "targets")]
     pub(crate) all: bool,
 }

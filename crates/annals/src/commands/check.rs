@@ -1,10 +1,12 @@
 //! `annals check`: what is wrong with transcripts.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire;
-use annals_engine::{CheckedFile, Engine, Error, Finding, FolderFinding, Severity};
+use annals_engine::{CheckedFile, Engine, Error, Finding, FolderFinding, Severity, TranscriptFile};
 use annals_proto::Problem;
 
 use crate::args;
@@ -13,17 +15,18 @@ use crate::failure::{FAILED, FOUND_NOTHING, Failure};
 use crate::output::{self, clean};
 
 pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) -> Result<ExitCode, Failure> {
-    if args.target.is_none() && !args.all {
-        return Err(Failure::usage("what should be checked?", "name a session or a path, or give `--all`"));
+    if args.targets.is_empty() && !args.all {
+        return Err(Failure::usage("what should be checked?", "name sessions or paths, or give `--all`"));
     }
-    let (files, unread) = select(engine, args.target.as_deref(), global)?;
+    let (files, unread) = selected(engine, &args.targets, global)?;
     let mut printer = Printer {
         out: output::stdout_for(global.json),
         is_json: global.json,
         counts: Counts { code: unread, ..Counts::default() },
         failure: None,
     };
-    let is_alone = files.len() == 1;
+    // Each argument names one session: what nearly all sessions have is reported for each of them.
+    let is_alone = files.len() <= args.targets.len();
     let progress = output::Progress::over(&files);
     engine.check_all(files, is_alone, |checked| {
         if let Ok(checked) = &checked {
@@ -32,10 +35,30 @@ pub(crate) fn run(engine: &Engine, args: &args::Check, global: &args::Global) ->
         progress.suspend(|| printer.add(checked));
     });
     progress.finish();
-    if args.target.is_none() {
+    if args.all {
         engine.check_folders().iter().for_each(|finding| printer.add_folder(finding));
     }
     printer.finish()
+}
+
+/// Returns the transcripts that the arguments name, each once; without arguments, those of all sessions.
+fn selected(
+    engine: &Engine,
+    targets: &[OsString],
+    global: &args::Global,
+) -> Result<(Vec<TranscriptFile>, Option<u8>), Failure> {
+    if targets.is_empty() {
+        return select(engine, None, global);
+    }
+    let (mut files, mut code) = (Vec::new(), None);
+    for target in targets {
+        let (found, unread) = select(engine, Some(target), global)?;
+        files.extend(found);
+        code = code.or(unread);
+    }
+    let mut seen = HashSet::new();
+    files.retain(|file| seen.insert(file.path.clone()));
+    Ok((files, code))
 }
 
 /// Prints what is found as soon as it is found.

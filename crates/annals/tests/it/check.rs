@@ -1,6 +1,7 @@
 //! `annals check`.
 
 use insta::assert_snapshot;
+use testkit::command::Home;
 use testkit::transcript::Transcript;
 
 use crate::{annals, small_home, transcript};
@@ -96,4 +97,15 @@ fn all_sessions_are_checked_on_request() {
     let neither = annals(&home, &["check"]);
     assert_eq!(neither.code, Some(2));
     assert!(neither.stderr.contains("--all"), "{}", neither.stderr);
+}
+
+#[test]
+fn several_sessions_are_checked_each_once() {
+    let home = Home::new();
+    home.write("sound.jsonl", "{\"type\":\"summary\",\"summary\":\"tea\",\"leafUuid\":\"u\"}\n");
+    home.write("torn.jsonl", "{\"type\":\"user\"");
+    let both = annals(&home, &["check", "sound.jsonl", "torn.jsonl", "torn.jsonl"]);
+    assert_eq!(both.code, Some(1), "{}", both.stdout);
+    assert!(both.stderr.contains("in 1 of 2 transcripts"), "{}", both.stderr);
+    assert_eq!(annals(&home, &["check", "sound.jsonl", "gone.jsonl"]).code, Some(2));
 }
