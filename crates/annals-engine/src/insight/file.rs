@@ -1,7 +1,7 @@
 //! What one transcript tells about the work in it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use annals_transcript::content::{Block, ToolUse};
 use annals_transcript::entry::view::{ToolUseResult, User};
@@ -190,7 +190,12 @@ fn active_times(conversation: &Conversation<'_>) -> HashMap<usize, u64> {
     let ends: HashMap<_, _> = turns.filter_map(|turn| Some((turn.number, turn.ended_at?))).collect();
     let mut active = HashMap::new();
     let mut last: Option<(usize, i64)> = None;
+    let mut seen = HashSet::new();
     for (index, node) in conversation.session().nodes().iter().enumerate() {
+        // A line that another one replaces, as a repair does, is no second piece of work.
+        if node.id.is_some_and(|id| !seen.insert(id)) {
+            continue;
+        }
         let Some((turn, time)) = conversation.turn_of(index).zip(node.time) else { continue };
         if ends.get(&turn).is_none_or(|end| time > *end) {
             continue;

@@ -76,6 +76,13 @@ fn long_pauses_inside_a_turn_are_not_work() {
 }
 
 #[test]
+fn lines_that_are_written_again_are_no_more_work() {
+    let once = insight_of(&[&format!("{PROMPT}\n{CALLS}")], None, 0);
+    let twice = insight_of(&[&format!("{PROMPT}\n{CALLS}\n{CALLS}")], None, 0);
+    assert_eq!((twice.active_ms, once.active_ms > 0), (once.active_ms, true));
+}
+
+#[test]
 fn calls_that_were_stopped_and_errors_of_no_class_are_named() {
     let calls = CALLS
         .replace(r#""content":"ok""#, r#""is_error":true,"content":"The user doesn't want to proceed with this tool use. The tool use was rejected""#)

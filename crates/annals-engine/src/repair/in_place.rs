@@ -1,8 +1,8 @@
 //! Files that are too large are written anew, without what a resumed session does not need.
 //!
 //! Each entry stands in the new file once, where it first stood and as it was written last. Damaged lines are left out, and so are messages
-//! before the last compaction that it did not keep: Claude Code does not send them. Records, such as titles, and everything after the
-//! compaction, branches too, are kept. The old file is kept as a backup.
+//! before the last compaction that it did not keep: Claude Code does not send them. Records, such as titles, messages without a uuid, and
+//! everything after the compaction, branches too, are kept. The old file is kept as a backup.
 
 use annals_transcript::session::Session;
 
@@ -35,7 +35,8 @@ fn without_ballast(repaired: &[u8], analysis: &Analysis<'_>) -> Vec<u8> {
             Some(item) if is_kept[item] && !std::mem::replace(&mut is_written[item], true) => {
                 json_of(repaired, graph.node(item))
             }
-            None if node.is_read_by_claude_code() && !node.kind.is_message() => json_of(repaired, node),
+            // Records, and messages without a uuid: Claude Code sends none of the latter, but somebody wrote them.
+            None if node.is_read_by_claude_code() => json_of(repaired, node),
             Some(_) | None => continue,
         };
         bytes.extend_from_slice(&json);

@@ -380,6 +380,18 @@ fn a_file_that_is_written_anew_has_each_entry_once_and_nothing_that_is_not_sent(
 }
 
 #[test]
+fn a_file_that_is_written_anew_keeps_messages_without_a_uuid() {
+    // Claude Code does not read it, and the conversation goes on without it: the reply hangs on what came before.
+    let typed = entry(("user", "x", "a3", 360, "typed")).replace("\"uuid\":\"x\",", "");
+    let reply = entry(("assistant", "a4", "a3", 420, TEXT));
+    let sound = compacted().replace("\"gone\"", "\"c\"");
+    let text = format!("{sound}{typed}\n{reply}\n{}\n", entry(("user", "u5", "a4", 480, "Four")));
+    let options = RepairOptions { in_place: true, ..RepairOptions::default() };
+    let new = String::from_utf8(plan(text.as_bytes(), &options).rewritten.unwrap()).unwrap();
+    assert!(new.contains("typed"), "{new}");
+}
+
+#[test]
 fn a_file_that_would_not_become_smaller_is_not_written_anew() {
     let options = RepairOptions { in_place: true, ..RepairOptions::default() };
     assert!(plan(file(&conversation()).as_bytes(), &options).is_empty());

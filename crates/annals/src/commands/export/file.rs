@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use annals_engine::Engine;
+use annals_transcript::write::fs::{Disk, RealDisk};
 
 use crate::failure::Failure;
 use crate::output;
@@ -24,7 +25,7 @@ impl Files<'_> {
         path: &Path,
         write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.check(path)?;
+        let may_replace = self.check(path)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let part = folder.join(format!(".annals-export-{}", std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).open(&part);
@@ -35,7 +36,7 @@ impl Files<'_> {
             Ok(made)
         });
         let finished = written.and_then(|made| {
-            fs::rename(&part, path).map_err(|error| Failure::cannot_write(path, &error))?;
+            Self::put(&part, path, may_replace)?;
             Ok(made)
         });
         if finished.is_err() {
@@ -44,26 +45,36 @@ impl Files<'_> {
         finished
     }
 
+    /// Gives a complete file its name. A file that came to be there meanwhile is replaced only if that was allowed.
+    fn put(part: &Path, path: &Path, may_replace: bool) -> Result<(), Failure> {
+        let renamed = if may_replace { RealDisk.rename(part, path) } else { RealDisk.rename_new(part, path) };
+        renamed.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => already_there(path),
+            _ => Failure::cannot_write(path, &error),
+        })
+    }
+
     /// Makes a folder for files.
     pub(super) fn make_folder(&self, folder: &Path) -> Result<(), Failure> {
         self.check_outside(&folder.join("index"))?;
         fs::create_dir_all(folder).map_err(|error| Failure::cannot_write(folder, &error))
     }
 
-    fn check(&self, path: &Path) -> Result<(), Failure> {
+    /// Fails if a file must not be written. Returns whether it may replace another one.
+    fn check(&self, path: &Path) -> Result<bool, Failure> {
         let there = path.symlink_metadata().ok();
         if there.as_ref().is_some_and(|there| !there.is_file()) {
             let text = format!("`{}` is not a file", name_of(path));
             return Err(Failure::usage(&text, "give another path with `-o PATH`"));
         }
         if there.is_some() && !self.force {
-            let name = name_of(path);
             let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
-            if !is_asked || !output::ask(&format!("`{name}` exists. Replace it?"))? {
-                return Err(Failure::usage(&format!("`{name}` exists"), "`--force` replaces it"));
+            if !is_asked || !output::ask(&format!("`{}` exists. Replace it?", name_of(path)))? {
+                return Err(already_there(path));
             }
         }
-        self.check_outside(path)
+        self.check_outside(path)?;
+        Ok(self.force || there.is_some())
     }
 
     /// Refuses paths in the folders of Claude Code.
@@ -76,6 +87,10 @@ impl Files<'_> {
     }
 }
 
+fn already_there(path: &Path) -> Failure {
+    Failure::usage(&format!("`{}` exists", name_of(path)), "`--force` replaces it")
+}
+
 fn name_of(path: &Path) -> String {
     output::clean(&path.to_string_lossy()).into_owned()
 }
@@ -85,4 +100,21 @@ fn is_below(file: &Path, folder: &Path) -> bool {
     let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
     let real = absolute.ancestors().skip(1).find_map(|parent| parent.canonicalize().ok());
     real.zip(folder.canonicalize().ok()).is_some_and(|(parent, folder)| parent.starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_comes_to_be_there_meanwhile_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let [part, path] = ["part", "page.html"].map(|name| folder.path().join(name));
+        fs::write(&part, "export").unwrap();
+        fs::write(&path, "precious").unwrap();
+        assert!(Files::put(&part, &path, false).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        assert!(Files::put(&part, &path, true).is_ok());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "export");
+    }
 }
