@@ -182,9 +182,18 @@ impl Edits {
 pub(super) struct Changes {
     pub(super) list: Vec<Change>,
     noted: HashSet<Change>,
+    /// The line of each changed entry in the file, as the first round of planning found it.
+    lines: HashMap<String, Option<u64>>,
 }
 
 impl Changes {
+    /// Adds a change of one round of planning. A later round finds an entry in a line that an earlier one appended; it is named by the line that
+    /// it has in the file.
+    pub(super) fn add_of_round(&mut self, mut change: Change) {
+        change.line = *self.lines.entry(change.uuid.clone()).or_insert(change.line);
+        self.add(change);
+    }
+
     pub(super) fn add(&mut self, change: Change) {
         if self.noted.insert(change.clone()) {
             self.list.push(change);

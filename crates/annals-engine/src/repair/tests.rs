@@ -143,6 +143,40 @@ fn messages_that_a_compaction_summarised_are_not_missed() {
 }
 
 #[test]
+fn a_copied_compaction_keeps_its_messages_and_brings_nothing_else_back() {
+    let lines = conversation();
+    let kept = r#""preservedSegment":{"headUuid":"u2","anchorUuid":"c","tailUuid":"a2"},"preservedMessages":{"anchorUuid":"c","uuids":["u2","a2"],"allUuids":["u2","a2"]}"#;
+    let compaction: String = compacted()
+        .lines()
+        .skip(3)
+        .take(2)
+        .map(|line| {
+            let line = line.replace("00:02:0", "00:03:3").replace("\"a1\"", "\"a2\"");
+            line.replace(r#""trigger":"manual""#, &format!(r#""trigger":"manual",{kept}"#)) + "\n"
+        })
+        .collect();
+    let mut after = lines[4..].to_vec();
+    after[0].2 = "c";
+    let first = file(&lines[..4]) + &compaction + &file(&after);
+    // The beginning was written again under other uuids. The compaction still names the messages by their old ones.
+    let copy = ["u1", "a1", "u2", "a2", "b", "c", "u3", "a3"].iter().fold(first.clone(), |copy, uuid| {
+        let fields = ["uuid", "parentUuid", "logicalParentUuid"];
+        fields.iter().fold(copy, |copy, field| {
+            copy.replace(&format!("\"{field}\":\"{uuid}\""), &format!("\"{field}\":\"{uuid}-copy\""))
+        })
+    });
+    let rest = [("user", "u4", "a3-copy", 420, "Four"), ("assistant", "a4", "u4", 480, TEXT)];
+    let file = first + &copy + &file(&rest);
+    let plan = repaired(file.as_bytes());
+    assert_eq!((plan.before.sent, plan.before.missing.len()), (5, 2), "the summary and what follows it");
+    assert_eq!((plan.after.sent, &plan.after.missing[..]), (7, &[][..]), "with the messages that were kept");
+    let last = file.lines().count() as u64;
+    assert!(plan.changes.iter().all(|change| change.line <= Some(last)), "{:?}", plan.changes);
+    let leaves = plan.changes.iter().filter(|change| change.kind == ChangeKind::Leaf);
+    assert_eq!(leaves.count(), 1, "a change is named once");
+}
+
+#[test]
 fn calls_with_the_same_id_in_parallel_get_their_own_results() {
     let call = |id: &str| format!(r#"[{{"type":"tool_use","id":"{id}","name":"Read","input":{{}}}}]"#);
     let result = |id: &str| format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":"x"}}]"#);
