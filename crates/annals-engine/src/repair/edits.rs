@@ -37,8 +37,11 @@ pub enum ChangeKind {
         /// The rule that it breaks.
         rule: &'static str,
     },
-    /// Its reasoning is removed, because something before it was changed.
-    Thinking,
+    /// Its reasoning is removed.
+    Thinking {
+        /// Whether the user asked for it; otherwise something before it was changed.
+        is_asked_for: bool,
+    },
     /// It is a new result for a call whose result is lost.
     Result,
     /// It is a new first prompt.
@@ -60,7 +63,7 @@ impl ChangeKind {
             ChangeKind::Time => "time",
             ChangeKind::Sidechain => "sidechain",
             ChangeKind::Content { .. } => "content",
-            ChangeKind::Thinking => "thinking",
+            ChangeKind::Thinking { .. } => "thinking",
             ChangeKind::Result => "result",
             ChangeKind::FirstPrompt => "first_prompt",
             ChangeKind::Copy => "copy",
@@ -81,7 +84,10 @@ impl ChangeKind {
                 "it is marked as a subagent's, but belongs to the conversation".to_owned()
             }
             ChangeKind::Content { rule } => format!("a request with it would be refused ({rule})"),
-            ChangeKind::Thinking => {
+            ChangeKind::Thinking { is_asked_for: true } => {
+                "its reasoning is removed, as `--strip-thinking` asks".to_owned()
+            }
+            ChangeKind::Thinking { is_asked_for: false } => {
                 "its reasoning is removed: the API accepts it only behind the messages that it was made for"
                     .to_owned()
             }

@@ -359,6 +359,16 @@ fn reasoning_behind_a_lost_message_is_removed() {
 }
 
 #[test]
+fn reasoning_that_the_user_wants_to_be_removed_is_removed_for_this_reason() {
+    let mut lines = conversation();
+    lines[3].4 = r#"[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"text","text":"Yes"}]"#;
+    let options = RepairOptions { strip_thinking: true, ..RepairOptions::default() };
+    let plan = plan(file(&lines).as_bytes(), &options);
+    assert_eq!(kinds(&plan), [("thinking", "a2"), ("leaf", "a3")]);
+    assert_eq!(plan.changes[0].kind.reason(), "its reasoning is removed, as `--strip-thinking` asks");
+}
+
+#[test]
 fn another_branch_can_be_chosen() {
     let mut lines = conversation();
     lines[4].2 = "a1";
