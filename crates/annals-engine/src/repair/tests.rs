@@ -6,7 +6,7 @@ use annals_transcript::model;
 use annals_transcript::session::Session;
 
 use super::*;
-use crate::analysis::Branch;
+use crate::analysis::{Branch, MissingMessage};
 use crate::scratch::Scratch;
 
 /// Lines of a conversation: each is `(type, uuid, parent, second, content)`.
@@ -80,6 +80,8 @@ fn glued_and_hidden_entries_are_written_again() {
     let lines: Vec<String> = conversation().into_iter().map(entry).collect();
     let glued = format!("{}\n{}{}\n{}\n{}\n{}\n", lines[0], lines[1], lines[2], lines[3], lines[4], lines[5]);
     check(&glued, 6, &[("salvage", "u2"), ("leaf", "a3")]);
+    let missing = repaired(glued.as_bytes()).before.missing;
+    assert!(missing.contains(&MissingMessage { uuid: "u2".to_owned(), line: 2 }), "{missing:?}");
     let hidden = file(&conversation()).replace(&lines[2], &format!("\0\0{}", lines[2]));
     check(&hidden, 6, &[("salvage", "u2"), ("leaf", "a3")]);
     let array = file(&conversation()).replace(&lines[2], &format!("[{}]", lines[2]));
