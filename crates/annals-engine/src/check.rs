@@ -1,13 +1,14 @@
 //! What is wrong with a session, what the consequences are, and what helps.
 //!
 //! `lines.rs` looks at each line while the file is read once. `conversation.rs` reports what Claude Code would lose, which it learns from
-//! the analysis that a repair works with. `surroundings.rs` looks at the file itself and at what lies beside it, and `cleanup.rs` at what
+//! the analysis that a repair works with, and `remedy.rs` whether a repair helps. `surroundings.rs` looks at the file itself and at what lies beside it, and `cleanup.rs` at what
 //! Claude Code will delete.
 
 mod cleanup;
 mod conversation;
 mod issue;
 mod lines;
+mod remedy;
 mod surroundings;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use crate::snapshot::{Conversation, Snapshot};
 
 pub use issue::{BrokenLink, Issue, Severity, Unlisted};
 pub use lines::Checker;
+pub use remedy::Remedy;
 
 /// An issue of a transcript, with the lines that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,15 +42,21 @@ pub struct Finding {
     pub bytes: u64,
     /// The issue.
     pub issue: Issue,
+    /// What can be done about it.
+    pub remedy: Remedy,
 }
 
 impl Finding {
     fn of_file(issue: Issue) -> Self {
-        Self { line: None, lines: 0, bytes: 0, issue }
+        Self { line: None, lines: 0, bytes: 0, issue, remedy: Remedy::OfIssue }
     }
 
     fn at(line: u64, issue: Issue) -> Self {
-        Self { line: Some(line), lines: 1, bytes: 0, issue }
+        Self::of_lines(line, 1, 0, issue)
+    }
+
+    fn of_lines(line: u64, lines: u64, bytes: u64, issue: Issue) -> Self {
+        Self { line: Some(line), lines, bytes, issue, remedy: Remedy::OfIssue }
     }
 }
 
@@ -158,11 +166,13 @@ fn finish(
         }
         None => lines.checker.add_roots(session, |_| true),
     }
+    let length = lines.checker.length();
     let of_lines = lines.checker.finish_after(session, &repairs);
     // The analysis knows what a message without a parent continues.
     let is_analysed = |finding: &Finding| has_analysis && finding.issue == Issue::MissingField("parentUuid");
     findings.extend(of_lines.into_iter().filter(|finding| !is_analysed(finding)));
     findings.extend(lines.surroundings.finish(snapshot));
+    remedy::note(&mut findings, snapshot, length)?;
     findings.sort_by_key(|finding| finding.line.unwrap_or(u64::MAX));
     if is_alone {
         findings.extend(cleanup::of_session(file, Timestamp::now()));

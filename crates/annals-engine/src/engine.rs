@@ -514,7 +514,7 @@ impl Engine {
     /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
     /// let checked = engine.check(engine.session("latest".as_ref())?)?;
     /// assert_eq!(checked.findings[0].issue, Issue::Lost { messages: 2, to: 2 });
-    /// assert_eq!(checked.findings[0].issue.severity(), Severity::Error);
+    /// assert_eq!(checked.findings[0].severity(), Severity::Error);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check(&self, file: TranscriptFile) -> Result<CheckedFile, Error> {

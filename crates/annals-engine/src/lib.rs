@@ -70,7 +70,9 @@ pub use catalog::{
     ProjectFilter, RootSummary, SessionRow, Sort, Title, TitleSource, TranscriptKind, Workspace, Worktree,
     with_upper_drive,
 };
-pub use check::{BrokenLink, CheckedFile, Checker, Finding, FolderFinding, Issue, Severity, Unlisted};
+pub use check::{
+    BrokenLink, CheckedFile, Checker, Finding, FolderFinding, Issue, Remedy, Severity, Unlisted,
+};
 pub use context::{
     Calibration, CompactionEffect, ContextPart, ContextUse, PartKind, TurnContext, context_window,
 };

@@ -69,7 +69,7 @@ pub struct RestoredView {
 pub struct MissingEntry {
     /// Its uuid.
     pub uuid: String,
-    /// Its line; 0 if Claude Code cannot read it.
+    /// Its line.
     pub line: u64,
 }
 

@@ -13,7 +13,10 @@ pub fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem {
         session: file.session.clone(),
         line: finding.line,
         lines: finding.lines,
-        help: finding.issue.help(&name(file), &shell_word(&file.path.to_string_lossy())),
+        severity: word::severity(finding.severity()),
+        effect: finding.effect(),
+        repairable: finding.is_repairable(),
+        help: finding.help(&name(file), &shell_word(&file.path.to_string_lossy())),
         ..of_issue(&file.path, &finding.issue)
     }
 }

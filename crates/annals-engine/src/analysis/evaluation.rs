@@ -28,7 +28,7 @@ pub struct View {
 pub struct MissingMessage {
     /// Its uuid.
     pub uuid: String,
-    /// Its line; 0 if Claude Code cannot read it.
+    /// Its line.
     pub line: u64,
 }
 
@@ -137,10 +137,20 @@ impl Analysis<'_> {
             obstacle: evaluation.obstacle,
             sent: evaluation.sent,
             missing: missing
-                .map(|missing| MissingMessage { uuid: self.graph.uuid(missing.item), line: missing.line })
+                .map(|missing| MissingMessage {
+                    uuid: self.graph.uuid(missing.item),
+                    line: if missing.line == 0 { self.line_in_file(missing.item) } else { missing.line },
+                })
                 .collect(),
             violations: evaluation.refused.iter().map(|refused| (refused.rule, refused.line)).collect(),
         }
+    }
+
+    /// Returns the line where an entry that Claude Code cannot read stands in the file.
+    fn line_in_file(&self, item: ItemIndex) -> u64 {
+        let nodes = self.session.nodes();
+        let after = nodes.partition_point(|node| node.at.offset <= self.graph.items[item].place);
+        nodes[..after].last().map_or(0, |node| node.at.line)
     }
 
     /// Compares the blocks of all messages with those that are sent.

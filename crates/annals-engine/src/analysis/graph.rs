@@ -330,8 +330,8 @@ impl<'s> Graph<'s> {
             let Link::Written(parent) = self.items[item].parent else { continue };
             let (own, other) = (keys[item].time, keys[parent].time);
             let is_later = matches!((own, other), (Some(own), Some(other)) if own < other);
-            // A compaction may keep messages that are older than its summary, and link them behind it.
-            if self.node(parent).has(Flag::CompactSummary) {
+            // A compaction may keep messages that are older than itself, and link them behind its boundary or its summary.
+            if self.node(parent).has(Flag::CompactSummary) || self.is_boundary(parent) {
                 continue;
             }
             let place_order = if order == Order::Reversed { Order::Reversed } else { Order::File };

@@ -31,9 +31,15 @@ impl Wanted {
         let mut line: Vec<ItemIndex> = path[cut.map_or(0, |cut| cut + 1)..].to_vec();
         if let Some((anchor, kept)) = boundary.and_then(|boundary| kept(graph, boundary)) {
             let on_line: HashSet<ItemIndex> = line.iter().copied().collect();
-            let at =
-                anchor.and_then(|anchor| line.iter().position(|&item| item == anchor)).map_or(0, |at| at + 1);
-            line.splice(at..at, kept.into_iter().filter(|item| !on_line.contains(item)));
+            // A copy of a compaction under new uuids still names the summary and the messages that it was copied from.
+            let is_on_line = |item: ItemIndex| {
+                on_line.contains(&item) || graph.twin(item).is_some_and(|twin| on_line.contains(&twin))
+            };
+            let is_anchor = |item: ItemIndex| {
+                anchor.is_some_and(|anchor| item == anchor || graph.twin(anchor) == Some(item))
+            };
+            let at = line.iter().position(|&item| is_anchor(item)).map_or(0, |at| at + 1);
+            line.splice(at..at, kept.into_iter().filter(|&item| !is_on_line(item)));
         }
         let is_summary = |item: &ItemIndex| graph.node(*item).has(Flag::CompactSummary);
         let compaction = boundary.or_else(|| line.first().copied().filter(is_summary));

@@ -128,7 +128,7 @@ struct Found<'a, 's> {
 impl Found<'_, '_> {
     fn add(&mut self, item: ItemIndex, issue: Issue) {
         let node = self.analysis.graph.node(item);
-        self.findings.push(Finding { line: Some(node.at.line), lines: 1, bytes: node.length, issue });
+        self.findings.push(Finding::of_lines(node.at.line, 1, node.length, issue));
     }
 
     /// Reports messages in a row that are lost.

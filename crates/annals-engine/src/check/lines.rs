@@ -93,6 +93,11 @@ impl Checker {
         Ok(())
     }
 
+    /// Returns how many bytes were checked.
+    pub(super) fn length(&self) -> u64 {
+        self.bytes
+    }
+
     /// Returns the findings in the order of lines.
     pub fn finish(self) -> Vec<Finding> {
         self.finish_with(|_| true)
@@ -124,7 +129,7 @@ impl Checker {
     fn finish_with(mut self, is_kept: impl Fn(&FoundAt) -> bool) -> Vec<Finding> {
         if self.last_line > 0 && !self.has_entries {
             let issue = Issue::NoEntries;
-            return vec![Finding { line: Some(1), lines: self.last_line, bytes: self.bytes, issue }];
+            return vec![Finding::of_lines(1, self.last_line, self.bytes, issue)];
         }
         if self.last_line > 0 && !self.ends_in_newline {
             self.report(self.last_line, self.bytes, 0, Issue::NoFinalNewline);
@@ -149,14 +154,14 @@ impl Checker {
             last.bytes += bytes;
             return;
         }
-        let finding = Finding { line: Some(line), lines: 1, bytes, issue };
+        let finding = Finding::of_lines(line, 1, bytes, issue);
         self.findings.push(FoundAt { offset, finding });
     }
 
     /// Counts a line that ends in CR LF. All such lines of a file are one finding.
     fn report_carriage_return(&mut self, line: u64) {
         let index = *self.carriage_returns.get_or_insert_with(|| {
-            let finding = Finding { line: Some(line), lines: 0, bytes: 0, issue: Issue::CarriageReturns };
+            let finding = Finding::of_lines(line, 0, 0, Issue::CarriageReturns);
             self.findings.push(FoundAt { offset: 0, finding });
             self.findings.len() - 1
         });

@@ -1,5 +1,6 @@
 use std::fs;
 
+use annals_transcript::Problem;
 use annals_transcript::chain::Obstacle;
 
 use super::*;
@@ -245,4 +246,43 @@ fn commands_never_contain_what_a_transcript_says() {
     let branch = |leaf: &str| Issue::NewerBranch { messages: 1, leaf: leaf.to_owned() };
     assert_eq!(branch("a-1").help("S", "P").as_deref(), Some("annals repair S --branch a-1"));
     assert_eq!(branch("$(reboot)").help("S", "P"), None);
+}
+
+/// Checks that one finding of a file is harmless, or that nothing can be done about it, and that a repair agrees.
+fn check_remedy(text: &str, issue: &Issue, remedy: Remedy, severity: Severity) {
+    let scratch = Scratch::new(text);
+    assert!(scratch.engine.repair_plan(&scratch.file(), &RepairOptions::default()).unwrap().is_empty());
+    let findings = scratch.engine.check(scratch.file()).unwrap().findings;
+    let finding = findings.iter().find(|finding| finding.issue == *issue).expect("it is still reported");
+    assert_eq!((finding.remedy, finding.severity()), (remedy, severity));
+    assert_eq!((finding.is_repairable(), finding.help("S", "P")), (false, None));
+}
+
+#[test]
+fn a_repair_that_would_do_nothing_is_not_advised() {
+    let sound = text(&CONVERSATION);
+    let no_time = sound.replace("2026-01-01T02:00:00.000Z", "");
+    check_remedy(&no_time, &Issue::MissingField("timestamp"), Remedy::NotNeeded, Severity::Info);
+    let lines: Vec<&str> = sound.lines().collect();
+    let nul = format!("{}\n\0\0\0\n{}\n", lines[..3].join("\n"), lines[3..].join("\n"));
+    check_remedy(&nul, &Issue::Damage(Problem::Nul), Remedy::NotNeeded, Severity::Info);
+    let nul_end = sound.clone() + "\0\0\0\n";
+    check_remedy(&nul_end, &Issue::Damage(Problem::Nul), Remedy::None, Severity::Error);
+    let record = r#"{"type":"mode","mode":"normal"}"#;
+    let glued = sound.replace(lines[2], &format!("{}{record}", lines[2]));
+    check_remedy(&glued, &Issue::Damage(Problem::Glued), Remedy::NotNeeded, Severity::Info);
+    let torn = sound.clone() + r#"{"type":"user","uuid":"u4"#;
+    check_remedy(&torn, &Issue::Damage(Problem::Torn), Remedy::None, Severity::Warning);
+}
+
+#[test]
+fn a_repair_that_brings_something_back_is_advised() {
+    let sound = text(&CONVERSATION);
+    let lines: Vec<&str> = sound.lines().collect();
+    let glued = sound.replace(&format!("{}\n", lines[2]), lines[2]);
+    let scratch = Scratch::new(&glued);
+    let findings = scratch.engine.check(scratch.file()).unwrap().findings;
+    let finding = findings.iter().find(|finding| finding.issue == Issue::Damage(Problem::Glued)).unwrap();
+    assert_eq!((finding.severity(), finding.is_repairable()), (Severity::Error, true));
+    assert_eq!(finding.help("S", "P").as_deref(), Some("annals repair S --apply"));
 }

@@ -37,8 +37,11 @@ pub enum ChangeKind {
         /// The rule that it breaks.
         rule: &'static str,
     },
-    /// Its reasoning is removed, because something before it was changed.
-    Thinking,
+    /// Its reasoning is removed.
+    Thinking {
+        /// Whether the user asked for it; otherwise something before it was changed.
+        is_asked_for: bool,
+    },
     /// It is a new result for a call whose result is lost.
     Result,
     /// It is a new first prompt.
@@ -60,7 +63,7 @@ impl ChangeKind {
             ChangeKind::Time => "time",
             ChangeKind::Sidechain => "sidechain",
             ChangeKind::Content { .. } => "content",
-            ChangeKind::Thinking => "thinking",
+            ChangeKind::Thinking { .. } => "thinking",
             ChangeKind::Result => "result",
             ChangeKind::FirstPrompt => "first_prompt",
             ChangeKind::Copy => "copy",
@@ -81,7 +84,10 @@ impl ChangeKind {
                 "it is marked as a subagent's, but belongs to the conversation".to_owned()
             }
             ChangeKind::Content { rule } => format!("a request with it would be refused ({rule})"),
-            ChangeKind::Thinking => {
+            ChangeKind::Thinking { is_asked_for: true } => {
+                "its reasoning is removed, as `--strip-thinking` asks".to_owned()
+            }
+            ChangeKind::Thinking { is_asked_for: false } => {
                 "its reasoning is removed: the API accepts it only behind the messages that it was made for"
                     .to_owned()
             }
@@ -182,9 +188,18 @@ impl Edits {
 pub(super) struct Changes {
     pub(super) list: Vec<Change>,
     noted: HashSet<Change>,
+    /// The line of each changed entry in the file, as the first round of planning found it.
+    lines: HashMap<String, Option<u64>>,
 }
 
 impl Changes {
+    /// Adds a change of one round of planning. A later round finds an entry in a line that an earlier one appended; it is named by the line that
+    /// it has in the file.
+    pub(super) fn add_of_round(&mut self, mut change: Change) {
+        change.line = *self.lines.entry(change.uuid.clone()).or_insert(change.line);
+        self.add(change);
+    }
+
     pub(super) fn add(&mut self, change: Change) {
         if self.noted.insert(change.clone()) {
             self.list.push(change);

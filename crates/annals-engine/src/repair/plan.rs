@@ -67,7 +67,7 @@ pub fn plan(file: &[u8], options: &RepairOptions) -> Plan {
     for _ in 0..MAX_ROUNDS {
         let step = Planner::new(&bytes, options).plan();
         bytes.extend_from_slice(&step.appended);
-        step.changes.iter().for_each(|change| changes.add(change.clone()));
+        step.changes.iter().for_each(|change| changes.add_of_round(change.clone()));
         after.clone_from(&step.after);
         let is_done = step.is_empty();
         first.get_or_insert(step);

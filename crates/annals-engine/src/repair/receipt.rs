@@ -242,8 +242,9 @@ impl EarlierRepairs {
 /// Returns the beginning of the names of a transcript's receipts: its session, or a hash of its path. The file itself may be in the trash, so
 /// only its folder is resolved.
 fn key(session: Option<&str>, transcript: &Path) -> String {
-    let (folder, name) =
-        (transcript.parent().unwrap_or(transcript), transcript.file_name().unwrap_or_default());
+    // The folder of a bare file name is an empty path, which cannot be resolved.
+    let absolute = std::path::absolute(transcript).unwrap_or_else(|_| transcript.to_owned());
+    let (folder, name) = (absolute.parent().unwrap_or(&absolute), absolute.file_name().unwrap_or_default());
     let path = resolve(folder).join(name);
     let path = &hash(path.to_string_lossy().as_bytes())[..16];
     session.map_or_else(|| path.to_owned(), |session| format!("{session}.{path}"))
@@ -256,4 +257,21 @@ fn first(bytes: &[u8], length: u64) -> Option<&[u8]> {
 
 fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receipts_are_found_however_the_path_was_typed() {
+        let folder = std::env::current_dir().unwrap();
+        let name = folder.file_name().unwrap();
+        let absolute = key(None, &folder.join("q.jsonl"));
+        for typed in
+            [Path::new("q.jsonl"), Path::new("./q.jsonl"), &Path::new("..").join(name).join("q.jsonl")]
+        {
+            assert_eq!(key(None, typed), absolute, "{}", typed.display());
+        }
+    }
 }

@@ -6,7 +6,7 @@ use annals_transcript::model;
 use annals_transcript::session::Session;
 
 use super::*;
-use crate::analysis::Branch;
+use crate::analysis::{Branch, MissingMessage};
 use crate::scratch::Scratch;
 
 /// Lines of a conversation: each is `(type, uuid, parent, second, content)`.
@@ -80,6 +80,8 @@ fn glued_and_hidden_entries_are_written_again() {
     let lines: Vec<String> = conversation().into_iter().map(entry).collect();
     let glued = format!("{}\n{}{}\n{}\n{}\n{}\n", lines[0], lines[1], lines[2], lines[3], lines[4], lines[5]);
     check(&glued, 6, &[("salvage", "u2"), ("leaf", "a3")]);
+    let missing = repaired(glued.as_bytes()).before.missing;
+    assert!(missing.contains(&MissingMessage { uuid: "u2".to_owned(), line: 2 }), "{missing:?}");
     let hidden = file(&conversation()).replace(&lines[2], &format!("\0\0{}", lines[2]));
     check(&hidden, 6, &[("salvage", "u2"), ("leaf", "a3")]);
     let array = file(&conversation()).replace(&lines[2], &format!("[{}]", lines[2]));
@@ -140,6 +142,40 @@ fn messages_that_a_compaction_summarised_are_not_missed() {
     let mut lines: Vec<&str> = sound.lines().collect();
     lines.reverse();
     check(&(lines.join("\n") + "\n"), 3, &[("leaf", "a4")]);
+}
+
+#[test]
+fn a_copied_compaction_keeps_its_messages_and_brings_nothing_else_back() {
+    let lines = conversation();
+    let kept = r#""preservedSegment":{"headUuid":"u2","anchorUuid":"c","tailUuid":"a2"},"preservedMessages":{"anchorUuid":"c","uuids":["u2","a2"],"allUuids":["u2","a2"]}"#;
+    let compaction: String = compacted()
+        .lines()
+        .skip(3)
+        .take(2)
+        .map(|line| {
+            let line = line.replace("00:02:0", "00:03:3").replace("\"a1\"", "\"a2\"");
+            line.replace(r#""trigger":"manual""#, &format!(r#""trigger":"manual",{kept}"#)) + "\n"
+        })
+        .collect();
+    let mut after = lines[4..].to_vec();
+    after[0].2 = "c";
+    let first = file(&lines[..4]) + &compaction + &file(&after);
+    // The beginning was written again under other uuids. The compaction still names the messages by their old ones.
+    let copy = ["u1", "a1", "u2", "a2", "b", "c", "u3", "a3"].iter().fold(first.clone(), |copy, uuid| {
+        let fields = ["uuid", "parentUuid", "logicalParentUuid"];
+        fields.iter().fold(copy, |copy, field| {
+            copy.replace(&format!("\"{field}\":\"{uuid}\""), &format!("\"{field}\":\"{uuid}-copy\""))
+        })
+    });
+    let rest = [("user", "u4", "a3-copy", 420, "Four"), ("assistant", "a4", "u4", 480, TEXT)];
+    let file = first + &copy + &file(&rest);
+    let plan = repaired(file.as_bytes());
+    assert_eq!((plan.before.sent, plan.before.missing.len()), (5, 2), "the summary and what follows it");
+    assert_eq!((plan.after.sent, &plan.after.missing[..]), (7, &[][..]), "with the messages that were kept");
+    let last = file.lines().count() as u64;
+    assert!(plan.changes.iter().all(|change| change.line <= Some(last)), "{:?}", plan.changes);
+    let leaves = plan.changes.iter().filter(|change| change.kind == ChangeKind::Leaf);
+    assert_eq!(leaves.count(), 1, "a change is named once");
 }
 
 #[test]
@@ -322,6 +358,16 @@ fn reasoning_behind_a_lost_message_is_removed() {
             .collect::<Vec<_>>(),
     );
     check(&restored, 6, &[("relink", "a2"), ("leaf", "a3")]);
+}
+
+#[test]
+fn reasoning_that_the_user_wants_to_be_removed_is_removed_for_this_reason() {
+    let mut lines = conversation();
+    lines[3].4 = r#"[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"text","text":"Yes"}]"#;
+    let options = RepairOptions { strip_thinking: true, ..RepairOptions::default() };
+    let plan = plan(file(&lines).as_bytes(), &options);
+    assert_eq!(kinds(&plan), [("thinking", "a2"), ("leaf", "a3")]);
+    assert_eq!(plan.changes[0].kind.reason(), "its reasoning is removed, as `--strip-thinking` asks");
 }
 
 #[test]

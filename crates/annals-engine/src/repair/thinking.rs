@@ -12,7 +12,8 @@ use super::plan::Attempt;
 use crate::analysis::{Evaluation, wanted};
 
 impl Attempt<'_, '_> {
-    /// Removes reasoning behind the first change: it is only accepted while everything before it is as it was.
+    /// Removes reasoning behind the first change: it is only accepted while everything before it is as it was. If the user asks for it, all is
+    /// removed.
     pub(super) fn without_thinking(&self, best: (Edits, Evaluation)) -> (Edits, Evaluation) {
         let Some(from) = self.first_changed(&best.0) else { return best };
         let mut edits = best.0.clone();
@@ -31,7 +32,8 @@ impl Attempt<'_, '_> {
             let content = Value::new(&json).and_then(|entry| entry.get("message")?.get("content"));
             if let Some(content) = content.and_then(content::without_thinking) {
                 let json = set_in_message(&json, "content", &content);
-                self.change(&mut edits, item, json, ChangeKind::Thinking);
+                let is_asked_for = self.planner.options.strip_thinking;
+                self.change(&mut edits, item, json, ChangeKind::Thinking { is_asked_for });
                 has_changed = true;
             }
         }

@@ -87,7 +87,7 @@ impl<W: Write> Printer<W> {
                 self.counts.with_problems += usize::from(!checked.findings.is_empty());
                 let printed = if self.is_json { self.print_json(&checked) } else { self.print(&checked) };
                 self.keep_failure(printed);
-                let issues = checked.findings.iter().map(|finding| finding.issue.severity());
+                let issues = checked.findings.iter().map(Finding::severity);
                 self.count(issues);
             }
             Err(error) => {
@@ -135,9 +135,11 @@ impl<W: Write> Printer<W> {
         }
         output::heading(&mut self.out, &checked.file.path.to_string_lossy())?;
         let mut helps: Vec<String> = Vec::new();
-        for group in checked.findings.chunk_by(|one, next| one.issue == next.issue) {
+        for group in
+            checked.findings.chunk_by(|one, next| (&one.issue, one.remedy) == (&next.issue, next.remedy))
+        {
             let problem = to_wire::problem(&checked.file, &group[0]);
-            self.print_problem(&format!("{}: ", lines(group)), group[0].issue.severity(), &problem)?;
+            self.print_problem(&format!("{}: ", lines(group)), group[0].severity(), &problem)?;
             helps.extend(problem.help.filter(|help| !helps.contains(help)));
         }
         for help in helps {
@@ -207,13 +209,19 @@ fn lines(group: &[Finding]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use annals_engine::Issue;
+    use annals_engine::{Issue, Remedy};
 
     use super::*;
 
     #[test]
     fn lines_are_named_as_far_as_they_are_few() {
-        let finding = |line, lines| Finding { line: Some(line), lines, bytes: 0, issue: Issue::InvalidUtf8 };
+        let finding = |line, lines| Finding {
+            line: Some(line),
+            lines,
+            bytes: 0,
+            issue: Issue::InvalidUtf8,
+            remedy: Remedy::OfIssue,
+        };
         assert_eq!(lines(&[finding(7, 1)]), "line 7");
         assert_eq!(lines(&[finding(7, 1), finding(7, 1)]), "line 7", "two glued objects on one line");
         assert_eq!(lines(&[finding(7, 2)]), "lines 7 and 8");
