@@ -91,6 +91,28 @@ export const checks = [
     await close();
     return `${expected} hits`;
   }],
+  ['real: a session of which Claude Code would lose messages says so, in both languages, and gives the command', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const { sessions } = await served.call('history/list');
+    const counted = await Promise.all(sessions.map(async ({ id }) => [(await served.call('history/turns', { sessionId: id })).lostMessages, id]));
+    const [lost, session] = counted.find(([lost]) => lost > 0);
+    const [, whole] = counted.find(([lost]) => !lost);
+    await page.locator('.session').first().waitFor();
+    await page.goto(`${served.origin}/s/${session}`);
+    await page.locator('.lost-note', { hasText: `Claude Code would lose ${lost} messages here; annals repair ${session} shows how to get them back.` }).waitFor();
+    await page.locator('.lost-note button').click();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `annals repair ${session}`);
+    await page.locator('.lost-note a').click();
+    await page.waitForURL('**/health');
+    await page.evaluate(() => localStorage.setItem('annals-language', 'zh'));
+    await page.goto(`${served.origin}/s/${session}`);
+    await page.locator('.lost-note', { hasText: `会丢失 ${lost} 条消息` }).waitFor();
+    await page.goto(`${served.origin}/s/${whole}`);
+    await page.locator('.conversation-head .facts', { hasText: /轮次 \d/ }).waitFor();
+    assert.equal(await page.locator('.lost-note').count(), 0);
+    await close();
+    return `${lost} messages`;
+  }],
   ['real: usage and health have the figures of the server', async (stage) => {
     const { page, served, close } = await open(stage, '/usage?days=all');
     const { total } = await served.call('history/usage', { by: 'day' });

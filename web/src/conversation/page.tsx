@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { render, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { ActionMenu, copyResume } from '../actions.tsx';
+import { ActionMenu, copyCommand, copyResume, repairCommand } from '../actions.tsx';
 import { baseName, textOf, visible } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { register } from '../keys.ts';
@@ -146,6 +146,7 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
 
   return <div class="conversation" data-inspector={hasInspector.value} data-outline={hasOutline.value}>
     <ConversationHead reader={reader} at={at} session={known} />
+    {!at.agent && reader.lostMessages.value > 0 && <LostNote count={reader.lostMessages.value} id={at.session} />}
     {isFinding.value && <FindBar key={at.agent ?? ''} reader={reader} start={at.find ?? ''} onClose={() => { isFinding.value = false; }} />}
     <Outline reader={reader} />
     <Transcript key={`${at.session} ${at.agent ?? ''} ${at.workspace ?? ''}`} reader={reader} record={at.record} isLive={sessions.peek().find(({ id }) => id === at.session)?.live ?? false}
@@ -193,6 +194,16 @@ function ConversationHead({ reader, at, session }: { reader: Reader; at: Convers
       const item = reader.cursor.peek();
       return item !== undefined && !isFold(item) ? reader.store.row(item)?.uuid ?? undefined : undefined;
     }} />}
+  </section>;
+}
+
+/** Says that a resume would leave messages out, and how to see what a repair does about it. */
+function LostNote({ count, id }: { count: number; id: string }): JSX.Element {
+  const t = texts.value;
+  const command = repairCommand(id);
+  return <section class="lost-note" aria-label={t.health}>
+    <p>{t.lostMessages(count)} <code>{command}</code> {t.repairShows}</p>
+    <button type="button" class="quiet" onClick={() => copyCommand(command)}>{t.copyCommand}</button> <a href={format({ place: 'health', query: {} })}>{t.health}</a>
   </section>;
 }
 

@@ -64,6 +64,7 @@ export const en = {
   inAgents: (count: number) => `${s(count, 'hit')} in subagents`, whyReplies: (key: string) => `Replies behind ${key}`, replyCount: (shown: number, total: number) => (shown < total ? `the ${shown.toLocaleString('en')} most expensive of ${s(total, 'reply', 'replies')}` : s(total, 'reply', 'replies')), copies: (count: number) => s(count, 'copy', 'copies'), replyLink: 'Open the reply',
   turnCount: (count: number) => s(count, 'turn'), cacheHits: (percent: number) => `${percent} % of prompts from the cache`, averageTime: 'average', whyFailed: 'Why calls failed', example: 'example', editedFiles: 'Edited files', edited: 'edits', turnsByHour: 'Turns by weekday and hour',
   healthStop: 'Stop', healthProgress: (done: number, total: number) => `${done.toLocaleString('en')} of ${s(total, 'session')} checked`, healthSum: (errors: number, warnings: number, sessions: number) => `${s(errors, 'error')} and ${s(warnings, 'warning')} in ${s(sessions, 'session')}`,
+  lostMessages: (count: number) => `Claude Code would lose ${s(count, 'message')} here;`, repairShows: 'shows how to get them back.',
   repairPlan: 'This shows what a repair would change, and changes nothing:', copyCommand: 'Copy command',
 
   find: 'Find in this conversation', findCount: (at: number, total: number) => (total === 0 ? 'no hits' : `${at} of ${total.toLocaleString('en')}`), next: 'Next', previous: 'Previous',

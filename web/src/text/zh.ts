@@ -64,6 +64,7 @@ export const zh: Texts = {
   inAgents: (count) => `子代理中有 ${n(count)} 个结果`, whyReplies: (key) => `${key} 的回复`, replyCount: (shown, total) => (shown < total ? `${n(total)} 个回复中费用最高的 ${n(shown)} 个` : `${n(total)} 个回复`), copies: (count) => `${n(count)} 个副本`, replyLink: '打开回复',
   turnCount: (count) => `${n(count)} 轮`, cacheHits: (percent) => `提示的 ${percent} % 来自缓存`, averageTime: '平均', whyFailed: '调用失败的原因', example: '示例', editedFiles: '修改的文件', edited: '次修改', turnsByHour: '按星期和小时的轮次',
   healthStop: '停止', healthProgress: (done, total) => `已检查 ${n(done)} / ${n(total)} 个会话`, healthSum: (errors, warnings, sessions) => `${n(sessions)} 个会话中有 ${n(errors)} 个错误和 ${n(warnings)} 个警告`,
+  lostMessages: (count) => `Claude Code 在这里会丢失 ${n(count)} 条消息；`, repairShows: '会显示如何找回它们。',
   repairPlan: '此命令显示修复会改变什么，但不做任何改变：', copyCommand: '复制命令',
 
   find: '在此对话中查找', findCount: (at, total) => (total === 0 ? '没有结果' : `${at} / ${n(total)}`), next: '下一个', previous: '上一个',
