@@ -3,6 +3,9 @@ import { strict as assert } from 'node:assert';
 import { visit } from './browser.mjs';
 import { HOSTILE, Served, nextLine } from './served.mjs';
 
+/** A session of the sample with an edit that failed and was then made. */
+const FAILED_EDIT = '50d5c783-95a7-4fd4-86f9-5cf75087c28b';
+
 async function open({ browser, annals }, path, { options = [], ...more } = {}) {
   const served = await Served.start(annals, options);
   const page = await visit(browser, more);
@@ -112,6 +115,18 @@ export const checks = [
     assert.equal(await page.locator('.lost-note').count(), 0);
     await close();
     return `${lost} messages`;
+  }],
+  ['real: an edit that failed is no change of its turn', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const { calls } = await served.call('history/tools', { sessionId: FAILED_EDIT });
+    const failed = calls.find(({ name, state }) => name === 'Edit' && state === 'error');
+    await page.locator('.session').first().waitFor();
+    await page.goto(`${served.origin}/s/${FAILED_EDIT}#${failed.uuid}`);
+    const card = page.locator('.transcript [aria-current=true]');
+    await card.locator('b', { hasText: 'Edit' }).waitFor();
+    assert.equal(await card.locator('.s-add, .s-del').count(), 0);
+    await page.locator('.transcript .fold', { hasText: '1 file +2 −2' }).waitFor();
+    await close();
   }],
   ['real: usage and health have the figures of the server', async (stage) => {
     const { page, served, close } = await open(stage, '/usage?days=all');

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { matcher } from '../src/conversation/call-filter.ts';
+import { changesOf } from '../src/conversation/changes.ts';
 import { numbered, sideBySide } from '../src/diff-lines.ts';
 import { ago, baseName, bytes, dollars, duration, isSafeLink, visible } from '../src/format.ts';
 import { score } from '../src/fuzzy.ts';
@@ -14,7 +15,7 @@ import { apply } from '../src/session-list.ts';
 import { en } from '../src/text/en.ts';
 import { zh } from '../src/text/zh.ts';
 import { tokenIn } from '../src/token.ts';
-import type { Session } from '../src/wire.ts';
+import type { Session, ViewTool } from '../src/wire.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter((text) => text.isWellFormed());
 
@@ -60,6 +61,12 @@ test('calls are filtered by tool, failure, time, file and words', () => {
   const call = { name: 'Bash', state: 'error' as const, durationMs: 12_000, subject: 'cargo test -q', files: ['/a/Read.rs'] };
   for (const filter of ['', 'tool:bash', 'err:yes', 'slower:10s', 'slower:0.1m', 'file:read', 'cargo TEST', 'tool:bash err:yes test', 'unknown:x'.slice(0, 0)]) expect(matcher(filter)(call), filter).toBe(true);
   for (const filter of ['tool:edit', 'err:no', 'slower:13s', 'faster:1s', 'file:write', 'nothing', 'odd:word']) expect(matcher(filter)(call), filter).toBe(false);
+});
+
+test('a call that failed or has no result changed no file', () => {
+  const edit = (state: ViewTool['state'], file: string) => ({ tool: { name: 'Edit', title: file, facts: [], file, state, added: 2, removed: 1 } as unknown as ViewTool });
+  const rows = [edit('ok', 'a'), edit('error', 'a'), edit('ok', 'a'), edit('denied', 'b'), edit('pending', 'c'), {}];
+  expect(changesOf(rows)).toEqual([{ file: 'a', added: 4, removed: 2 }]);
 });
 
 test('lines of a hunk have their numbers, and stand side by side', () => {

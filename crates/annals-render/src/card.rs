@@ -49,7 +49,7 @@ pub struct Card {
     pub title: String,
     /// What came of it.
     pub facts: Vec<String>,
-    /// Lines that an edit added and removed.
+    /// Lines that an edit added and removed; none if it failed.
     pub changes: Option<(usize, usize)>,
     /// The file that it reads or changes.
     pub file: Option<String>,
@@ -72,17 +72,24 @@ impl<'a> CallParts<'a> {
     /// Returns the folded card.
     pub fn card(&self) -> Card {
         let name = self.name();
-        let changes = self.diff().and_then(|node| match node {
-            ViewNode::Diff { added, removed, .. } => Some((*added, *removed)),
-            _ => None,
-        });
         Card {
             title: visible(&one_line(&self.title(&name), LONGEST_TITLE)).into_owned(),
             facts: self.facts(&name),
-            changes,
+            changes: self.changes(),
             file: tool::files(&self.call).into_iter().next(),
             agent: self.output.and_then(|output| output.text("agentId")).map(Cow::into_owned),
             name: display_name(&name),
+        }
+    }
+
+    /// Returns how many lines an edit added and removed. An edit that failed changed nothing.
+    fn changes(&self) -> Option<(usize, usize)> {
+        if self.result.is_some_and(|result| result.is_error()) {
+            return None;
+        }
+        match self.diff()? {
+            ViewNode::Diff { added, removed, .. } => Some((*added, *removed)),
+            _ => None,
         }
     }
 

@@ -83,6 +83,19 @@ fn an_edit_shows_the_line_numbers_of_the_file() {
 }
 
 #[test]
+fn an_edit_that_failed_shows_what_it_wanted_and_counts_no_lines() {
+    assert_eq!(
+        card(
+            "Edit",
+            r#"{"file_path":"/b.rs","old_string":"x","new_string":"y"}"#,
+            &failed(r#""Read the file first.""#),
+            ""
+        ),
+        "Edit | /b.rs | Read the file first.\n> -x\n> +y\n< Read the file first.\n"
+    );
+}
+
+#[test]
 fn a_file_that_was_read_has_its_line_numbers() {
     let file =
         r#"{"type":"text","file":{"filePath":"/a.rs","content":"fn a()\n}","numLines":2,"startLine":7}}"#;
