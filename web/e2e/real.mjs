@@ -128,6 +128,19 @@ export const checks = [
     await page.locator('.transcript .fold', { hasText: '1 file +2 −2' }).waitFor();
     await close();
   }],
+  ['real: the address of an unknown session says so, and leads to the sessions', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    await page.locator('.session').first().waitFor();
+    for (const id of ['deadbeef', '00000000-0000-4000-8000-000000000000']) {
+      await page.goto(`${served.origin}/s/${id}`);
+      await page.locator('main h1', { hasText: 'There is no session with this id' }).waitFor();
+      assert.equal(await page.locator('.inspector, .trouble').count(), 0, id);
+      await page.locator('main a').click();
+      await page.locator('.session').first().click();
+      await page.locator('.transcript .row').first().waitFor();
+    }
+    await close();
+  }],
   ['real: usage and health have the figures of the server', async (stage) => {
     const { page, served, close } = await open(stage, '/usage?days=all');
     const { total } = await served.call('history/usage', { by: 'day' });

@@ -41,7 +41,7 @@ export const en = {
   gap: 'chain broken here: the entry before this one was never written', gapHint: 'Claude Code may not reach what is above when it resumes this session.',
   root: 'a new beginning without a link to what is above', damage: 'a line that is not a whole record', notLive: 'not on the live conversation: a resume leaves it out',
   fromHere: 'unread', newRows: (count: number) => `↓ ${count.toLocaleString('en')} new`, toEnd: '↓ end', follows: 'following', pinned: 'Go to this prompt',
-  image: (media: string, size: string) => `${media}, ${size}`, emptyConversation: 'This session has no messages.',
+  image: (media: string, size: string) => `${media}, ${size}`, emptyConversation: 'This session has no messages.', noSuchSession: 'There is no session with this id.', toSessions: 'Go to the sessions',
   outline: 'Outline', inspector: 'Inspector', tabs: { calls: 'Calls', files: 'Files', agents: 'Agents', context: 'Context', usage: 'Usage' },
   callFilter: 'tool:Bash err:yes slower:10s, or words', callColumns: { tool: 'Tool', subject: 'Subject', time: 'Start', length: 'Time', state: 'State' },
   noCalls: 'No calls match.', noFiles: 'No file was changed.', noAgents: 'No subagents.', versions: (count: number) => s(count, 'version'), edits: (count: number) => s(count, 'edit'),

@@ -41,7 +41,7 @@ export const zh: Texts = {
   gap: '链在此处断开：前一条记录从未写入', gapHint: '恢复会话时 Claude Code 可能读不到上面的内容。',
   root: '与上文没有联系的新开头', damage: '不是完整记录的一行', notLive: '不在当前对话中：恢复会话时会略过',
   fromHere: '未读', newRows: (count) => `↓ ${n(count)} 条新内容`, toEnd: '↓ 末尾', follows: '跟随中', pinned: '回到这个提示',
-  image: (media, size) => `${media}，${size}`, emptyConversation: '此会话没有消息。',
+  image: (media, size) => `${media}，${size}`, emptyConversation: '此会话没有消息。', noSuchSession: '没有使用此标识的会话。', toSessions: '查看会话列表',
   outline: '大纲', inspector: '检查器', tabs: { calls: '调用', files: '文件', agents: '代理', context: '上下文', usage: '用量' },
   callFilter: 'tool:Bash err:yes slower:10s，或词语', callColumns: { tool: '工具', subject: '对象', time: '开始', length: '时长', state: '状态' },
   noCalls: '没有符合的调用。', noFiles: '没有文件被修改。', noAgents: '没有子代理。', versions: (count) => `${n(count)} 个版本`, edits: (count) => `${n(count)} 次修改`,
