@@ -105,6 +105,17 @@ test('figures as people read them', () => {
   expect(ago(null, 0, 'en')).toBe('');
 });
 
+test('a time that is still to come is shown as its day', () => {
+  const now = Date.parse('2026-11-18T12:00:00Z');
+  expect(ago('2026-11-18T12:00:20Z', now, 'en')).toBe('this minute');
+  expect(ago('2026-11-18T12:05:00Z', now, 'en')).toBe('Nov 18');
+  expect(ago('2027-02-03T12:00:00Z', now, 'en')).toBe('Feb 3, 2027');
+});
+
+test('sentences in Chinese end with a Chinese full stop', () => {
+  for (const sentence of [zh.countedOnce, zh.estimatedCost, zh.unpriced(2)]) expect(sentence).toMatch(/。$/);
+});
+
 test('the highest bar fits below a round number', () => {
   fc.assert(fc.property(fc.double({ min: 1e-6, max: 1e9, noNaN: true }), (value) => {
     expect(roundUp(value)).toBeGreaterThanOrEqual(value * (1 - 1e-9));

@@ -76,7 +76,7 @@ export const en = {
 
   by: { day: 'Day', week: 'Week', month: 'Month', model: 'Model', project: 'Project', session: 'Session', branch: 'Branch' }, period: 'Period',
   cost: 'Cost', input_tokens: 'Input', output_tokens: 'Output', cacheRead: 'Cache read', cacheWrite: 'Cache written', replies: 'Replies', total: 'Total',
-  countedOnce: 'each reply is counted once', costOver: 'Cost', tokensOver: 'Tokens', unpriced: (count: number) => `${s(count, 'reply', 'replies')} without a known price`, noUsage: 'No replies in this period.',
+  countedOnce: 'Each reply is counted once.', costOver: 'Cost', tokensOver: 'Tokens', unpriced: (count: number) => `${s(count, 'reply', 'replies')} without a known price.`, noUsage: 'No replies in this period.',
   asTable: 'The figures as a table', dearest: 'Most expensive sessions', estimatedCost: 'The cost is calculated from list prices.', toolUse: 'Tools', failures: 'failed', calls: 'calls', insight: 'Insight',
 
   healthFine: 'No problems were found.', healthCheck: 'Check all sessions', healthChecking: 'Checking…', healthAbsent: 'This server does not check sessions. On the command line: `annals check --all`.', roots: 'Folders', server: 'Server',

@@ -76,7 +76,7 @@ export const zh: Texts = {
 
   by: { day: '日', week: '周', month: '月', model: '模型', project: '项目', session: '会话', branch: '分支' }, period: '时段',
   cost: '费用', input_tokens: '输入', output_tokens: '输出', cacheRead: '读缓存', cacheWrite: '写缓存', replies: '回复', total: '合计',
-  countedOnce: '每个回复只计一次', costOver: '费用', tokensOver: '词元', unpriced: (count) => `${n(count)} 个回复没有已知价格`, noUsage: '此时段没有回复。',
+  countedOnce: '每个回复只计一次。', costOver: '费用', tokensOver: '词元', unpriced: (count) => `${n(count)} 个回复没有已知价格。`, noUsage: '此时段没有回复。',
   asTable: '以表格显示数据', dearest: '费用最高的会话', estimatedCost: '费用按标价计算。', toolUse: '工具', failures: '失败', calls: '次调用', insight: '洞察',
 
   healthFine: '没有发现问题。', healthCheck: '检查所有会话', healthChecking: '检查中…', healthAbsent: '此服务器不检查会话。请在命令行运行：`annals check --all`。', roots: '文件夹', server: '服务器',
