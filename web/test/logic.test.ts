@@ -117,6 +117,7 @@ test('sentences in Chinese end with a Chinese full stop', () => {
 });
 
 test('the highest bar fits below a round number', () => {
+  expect(roundUp(1.0005e-6)).toBe(2e-6);
   fc.assert(fc.property(fc.double({ min: 1e-6, max: 1e9, noNaN: true }), (value) => {
     expect(roundUp(value)).toBeGreaterThanOrEqual(value * (1 - 1e-9));
     expect(roundUp(value)).toBeLessThanOrEqual(value * 2.51);
