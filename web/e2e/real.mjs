@@ -3,6 +3,9 @@ import { strict as assert } from 'node:assert';
 import { visit } from './browser.mjs';
 import { HOSTILE, Served, nextLine } from './served.mjs';
 
+/** A session of the sample with an edit that failed and was then made. */
+const FAILED_EDIT = '50d5c783-95a7-4fd4-86f9-5cf75087c28b';
+
 async function open({ browser, annals }, path, { options = [], ...more } = {}) {
   const served = await Served.start(annals, options);
   const page = await visit(browser, more);
@@ -90,6 +93,53 @@ export const checks = [
     }
     await close();
     return `${expected} hits`;
+  }],
+  ['real: a session of which Claude Code would lose messages says so, in both languages, and gives the command', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const { sessions } = await served.call('history/list');
+    const counted = await Promise.all(sessions.map(async ({ id }) => [(await served.call('history/turns', { sessionId: id })).lostMessages, id]));
+    const [lost, session] = counted.find(([lost]) => lost > 0);
+    const [, whole] = counted.find(([lost]) => !lost);
+    await page.locator('.session').first().waitFor();
+    await page.goto(`${served.origin}/s/${session}`);
+    await page.locator('.lost-note', { hasText: `Claude Code would lose ${lost} messages here; annals repair ${session} shows how to get them back.` }).waitFor();
+    await page.locator('.lost-note button').click();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `annals repair ${session}`);
+    await page.locator('.lost-note a').click();
+    await page.waitForURL('**/health');
+    await page.evaluate(() => localStorage.setItem('annals-language', 'zh'));
+    await page.goto(`${served.origin}/s/${session}`);
+    await page.locator('.lost-note', { hasText: `会丢失 ${lost} 条消息` }).waitFor();
+    await page.goto(`${served.origin}/s/${whole}`);
+    await page.locator('.conversation-head .facts', { hasText: /轮次 \d/ }).waitFor();
+    assert.equal(await page.locator('.lost-note').count(), 0);
+    await close();
+    return `${lost} messages`;
+  }],
+  ['real: an edit that failed is no change of its turn', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const { calls } = await served.call('history/tools', { sessionId: FAILED_EDIT });
+    const failed = calls.find(({ name, state }) => name === 'Edit' && state === 'error');
+    await page.locator('.session').first().waitFor();
+    await page.goto(`${served.origin}/s/${FAILED_EDIT}#${failed.uuid}`);
+    const card = page.locator('.transcript [aria-current=true]');
+    await card.locator('b', { hasText: 'Edit' }).waitFor();
+    assert.equal(await card.locator('.s-add, .s-del').count(), 0);
+    await page.locator('.transcript .fold', { hasText: '1 file +2 −2' }).waitFor();
+    await close();
+  }],
+  ['real: the address of an unknown session says so, and leads to the sessions', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    await page.locator('.session').first().waitFor();
+    for (const id of ['deadbeef', '00000000-0000-4000-8000-000000000000']) {
+      await page.goto(`${served.origin}/s/${id}`);
+      await page.locator('main h1', { hasText: 'There is no session with this id' }).waitFor();
+      assert.equal(await page.locator('.inspector, .trouble').count(), 0, id);
+      await page.locator('main a').click();
+      await page.locator('.session').first().click();
+      await page.locator('.transcript .row').first().waitFor();
+    }
+    await close();
   }],
   ['real: usage and health have the figures of the server', async (stage) => {
     const { page, served, close } = await open(stage, '/usage?days=all');

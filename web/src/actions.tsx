@@ -20,8 +20,17 @@ export function resumeCommand({ cwd, id }: Pick<Session, 'cwd' | 'id'>): string 
   return `${cwd ? `cd ${quoted(cwd)} && ` : ''}claude --resume ${quoted(id)}`;
 }
 
+export function copyCommand(command: string): void {
+  void navigator.clipboard.writeText(command).then(() => say(texts.value.copied), complain);
+}
+
 export function copyResume(session: Session): void {
-  void navigator.clipboard.writeText(resumeCommand(session)).then(() => say(texts.value.copied), complain);
+  copyCommand(resumeCommand(session));
+}
+
+/** The command that shows what a repair would change, and changes nothing. */
+export function repairCommand(id: string): string {
+  return `annals repair ${quoted(id)}`;
 }
 
 const paramsOf = (session: Session) => {
@@ -89,7 +98,7 @@ export function ActionMenu({ session, upTo }: { session: Session; upTo?: () => s
   const entries: [label: string, run: () => void][] = [
     [t.copyLink, () => void navigator.clipboard.writeText(location.href).then(() => say(t.copied), complain)],
     [t.resume, () => copyResume(session)],
-    [t.export, () => void navigator.clipboard.writeText(`annals export ${quoted(session.id)} --format html -o session.html`).then(() => say(t.copied), complain)],
+    [t.export, () => copyCommand(`annals export ${quoted(session.id)} --format html -o session.html`)],
   ];
   if (mayChange) {
     entries.push(

@@ -39,16 +39,17 @@ export function dollars(amount: number, digits = 2): string {
   return amount < least / 2 && amount > 0 ? `<$${least}` : `$${amount.toFixed(digits)}`;
 }
 
-/** How long ago something was, if that is short; otherwise the day. */
+/** How long ago something was, if that is short; otherwise the day, also of a time that is still to come. */
 export function ago(time: string | null | undefined, now: number, language: string): string {
   if (!time) return '';
   const then = Date.parse(time);
   if (Number.isNaN(then)) return '';
   const minutes = Math.round((now - then) / 60_000);
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'narrow' });
-  if (minutes < 60) return relative.format(-Math.max(0, minutes), 'minute');
-  if (minutes < 36 * 60) return relative.format(-Math.round(minutes / 60), 'hour');
-  if (minutes < 7 * 24 * 60) return relative.format(-Math.round(minutes / 1440), 'day');
+  const isPast = minutes >= 0;
+  if (isPast && minutes < 60) return relative.format(-minutes, 'minute');
+  if (isPast && minutes < 36 * 60) return relative.format(-Math.round(minutes / 60), 'hour');
+  if (isPast && minutes < 7 * 24 * 60) return relative.format(-Math.round(minutes / 1440), 'day');
   const isThisYear = new Date(then).getFullYear() === new Date(now).getFullYear();
   return new Date(then).toLocaleDateString(language, { day: 'numeric', month: 'short', ...(!isThisYear && { year: 'numeric' }) });
 }

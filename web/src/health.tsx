@@ -2,13 +2,12 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { quoted, restore } from './actions.tsx';
+import { copyCommand, repairCommand, restore } from './actions.tsx';
 import { ago, bytes, textOf, visible } from './format.ts';
 import { call, has, status } from './rpc.ts';
 import { format } from './route.ts';
 import { isLoaded, sessions } from './session-list.ts';
 import { language, texts } from './text.ts';
-import { complain, say } from './toast.tsx';
 import type { Problem, TrashEntry } from './wire.ts';
 
 /** At most so many bytes of transcripts are checked without being asked for. */
@@ -32,7 +31,7 @@ function bySession(findings: readonly Problem[]): [id: string, findings: Problem
 
 function FindingGroup({ id, title, findings }: { id: string; title: string; findings: readonly Problem[] }): JSX.Element {
   const t = texts.value;
-  const command = `annals repair ${quoted(id)}`;
+  const command = repairCommand(id);
   return <section class="finding-group">
     <h3><a href={format({ place: 'conversation', session: id, level: 'raw' })} dir="auto">{title}</a></h3>
     <ul class="findings">{findings.slice(0, MOST_SHOWN).map((finding, index) => <li key={index} data-severity={finding.severity}>
@@ -41,7 +40,7 @@ function FindingGroup({ id, title, findings }: { id: string; title: string; find
       {finding.line ? <a href={format({ place: 'conversation', session: id, level: 'raw', record: `L${finding.line}` })}>{t.line} {finding.line}</a> : <span />}
     </li>)}</ul>
     {findings.length > MOST_SHOWN && <p class="second">+ {findings.length - MOST_SHOWN}</p>}
-    {findings.some(({ repairable }) => repairable) && <p class="plan"><span class="second">{t.repairPlan}</span> <code>{command}</code> <button type="button" class="quiet" onClick={() => void navigator.clipboard.writeText(command).then(() => say(t.copied), complain)}>{t.copyCommand}</button></p>}
+    {findings.some(({ repairable }) => repairable) && <p class="plan"><span class="second">{t.repairPlan}</span> <code>{command}</code> <button type="button" class="quiet" onClick={() => copyCommand(command)}>{t.copyCommand}</button></p>}
   </section>;
 }
 

@@ -10,7 +10,7 @@ const [HEIGHT, FOOT, SIDE] = [200, 20, 60];
 export function roundUp(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= value - 1e-9)!;
+  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= value * (1 - 1e-12))!;
 }
 
 export function Bars({ bars, label, format, names }: { bars: readonly Bar[]; label: string; format(value: number): string; names: readonly string[] }): JSX.Element {

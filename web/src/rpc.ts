@@ -13,6 +13,8 @@ export class Refusal extends Error {
   }
 }
 
+export const NO_SUCH_SESSION = -32002;
+export const INVALID_PARAMS = -32602;
 export const GONE_REVISION = -32013;
 export const SEVERAL_SESSIONS = -32010;
 

@@ -55,7 +55,7 @@ export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.E
     {failure.value && <p class="trouble" role="alert">{t.failedToLoad} {failure.value}</p>}
     {!usage.value && !failure.value && <p class="empty">{t.loading}</p>}
     {total && <p class="totals"><b>{total.costUsd === null ? '–' : dollars(total.costUsd)}</b> <span>{compact(total.outputTokens)} {t.output_tokens}</span> <span>{compact(total.cacheReadTokens)} {t.cacheRead}</span> <span>{compact(total.cacheCreationTokens)} {t.cacheWrite}</span> <span>{total.replies.toLocaleString(language.value)} {t.replies}</span>
-      <span class="quiet">{t.countedOnce}. {t.estimatedCost}{total.unpricedReplies > 0 ? ` ${t.unpriced(total.unpricedReplies)}.` : ''}</span></p>}
+      <span class="quiet">{t.countedOnce} {t.estimatedCost}{total.unpricedReplies > 0 ? ` ${t.unpriced(total.unpricedReplies)}` : ''}</span></p>}
     {usage.value && rows.length === 0 && <p class="empty">{t.noUsage}</p>}
     {rows.length > 0 && <section class="panel wide"><h2>{isTokens ? t.tokensOver : t.costOver} · {t.by[by]}</h2><Bars bars={rows.slice(0, 120).map((row) => barOf(row, isTokens, names))} names={names} label={`${isTokens ? t.tokensOver : t.costOver}, ${t.by[by]}`} format={isTokens ? compact : dollars} />
       <details open><summary>{t.asTable}</summary><UsageTable rows={rows} total={total!} by={by} why={(key) => format({ ...at, query: { ...query, why: key } })} /></details></section>}

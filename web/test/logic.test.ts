@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { matcher } from '../src/conversation/call-filter.ts';
+import { changesOf } from '../src/conversation/changes.ts';
 import { numbered, sideBySide } from '../src/diff-lines.ts';
 import { ago, baseName, bytes, dollars, duration, isSafeLink, visible } from '../src/format.ts';
 import { score } from '../src/fuzzy.ts';
@@ -14,7 +15,7 @@ import { apply } from '../src/session-list.ts';
 import { en } from '../src/text/en.ts';
 import { zh } from '../src/text/zh.ts';
 import { tokenIn } from '../src/token.ts';
-import type { Session } from '../src/wire.ts';
+import type { Session, ViewTool } from '../src/wire.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter((text) => text.isWellFormed());
 
@@ -62,6 +63,12 @@ test('calls are filtered by tool, failure, time, file and words', () => {
   for (const filter of ['tool:edit', 'err:no', 'slower:13s', 'faster:1s', 'file:write', 'nothing', 'odd:word']) expect(matcher(filter)(call), filter).toBe(false);
 });
 
+test('a call that failed or has no result changed no file', () => {
+  const edit = (state: ViewTool['state'], file: string) => ({ tool: { name: 'Edit', title: file, facts: [], file, state, added: 2, removed: 1 } as unknown as ViewTool });
+  const rows = [edit('ok', 'a'), edit('error', 'a'), edit('ok', 'a'), edit('denied', 'b'), edit('pending', 'c'), {}];
+  expect(changesOf(rows)).toEqual([{ file: 'a', added: 4, removed: 2 }]);
+});
+
 test('lines of a hunk have their numbers, and stand side by side', () => {
   const hunk = { old: 10, new: 12, lines: [{ k: ' ' as const, s: ['a'] }, { k: '-' as const, s: ['b'] }, { k: '+' as const, s: ['c'] }, { k: '+' as const, s: ['d'] }, { k: ' ' as const, s: ['e'] }] };
   const lines = numbered(hunk);
@@ -98,7 +105,19 @@ test('figures as people read them', () => {
   expect(ago(null, 0, 'en')).toBe('');
 });
 
+test('a time that is still to come is shown as its day', () => {
+  const now = Date.parse('2026-11-18T12:00:00Z');
+  expect(ago('2026-11-18T12:00:20Z', now, 'en')).toBe('this minute');
+  expect(ago('2026-11-18T12:05:00Z', now, 'en')).toBe('Nov 18');
+  expect(ago('2027-02-03T12:00:00Z', now, 'en')).toBe('Feb 3, 2027');
+});
+
+test('sentences in Chinese end with a Chinese full stop', () => {
+  for (const sentence of [zh.countedOnce, zh.estimatedCost, zh.unpriced(2)]) expect(sentence).toMatch(/。$/);
+});
+
 test('the highest bar fits below a round number', () => {
+  expect(roundUp(1.0005e-6)).toBe(2e-6);
   fc.assert(fc.property(fc.double({ min: 1e-6, max: 1e9, noNaN: true }), (value) => {
     expect(roundUp(value)).toBeGreaterThanOrEqual(value * (1 - 1e-9));
     expect(roundUp(value)).toBeLessThanOrEqual(value * 2.51);

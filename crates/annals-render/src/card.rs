@@ -49,7 +49,7 @@ pub struct Card {
     pub title: String,
     /// What came of it.
     pub facts: Vec<String>,
-    /// Lines that an edit added and removed.
+    /// Lines that an edit added and removed; none if it failed.
     pub changes: Option<(usize, usize)>,
     /// The file that it reads or changes.
     pub file: Option<String>,
@@ -72,17 +72,24 @@ impl<'a> CallParts<'a> {
     /// Returns the folded card.
     pub fn card(&self) -> Card {
         let name = self.name();
-        let changes = self.diff().and_then(|node| match node {
-            ViewNode::Diff { added, removed, .. } => Some((*added, *removed)),
-            _ => None,
-        });
         Card {
             title: visible(&one_line(&self.title(&name), LONGEST_TITLE)).into_owned(),
             facts: self.facts(&name),
-            changes,
+            changes: self.changes(),
             file: tool::files(&self.call).into_iter().next(),
             agent: self.output.and_then(|output| output.text("agentId")).map(Cow::into_owned),
             name: display_name(&name),
+        }
+    }
+
+    /// Returns how many lines an edit added and removed. An edit that failed changed nothing.
+    fn changes(&self) -> Option<(usize, usize)> {
+        if self.result.is_some_and(|result| result.is_error()) {
+            return None;
+        }
+        match self.diff()? {
+            ViewNode::Diff { added, removed, .. } => Some((*added, *removed)),
+            _ => None,
         }
     }
 
@@ -221,7 +228,8 @@ impl<'a> CallParts<'a> {
         }
         match name {
             "Bash" | "PowerShell" => {
-                let lines = line_total(&result.content().text());
+                let lines = self.output.and_then(shell_lines);
+                let lines = lines.unwrap_or_else(|| line_total(&result.content().text()));
                 facts.push(if lines == 0 { "no output".to_owned() } else { plural(lines, "line") });
                 if self.output.is_some_and(|output| output.get("backgroundTaskId").is_some()) {
                     facts.push("in the background".to_owned());
@@ -439,13 +447,23 @@ fn text_output(text: &str, target: Target) -> Vec<ViewNode> {
 
 /// Renders what a command printed: standard output, then standard error.
 fn shell_output(output: Value<'_>, target: Target) -> Option<Vec<ViewNode>> {
-    let text = |key: &str| output.text(key).filter(|text| !text.trim().is_empty());
-    let mut nodes: Vec<_> = text("stdout").map(|text| target.ansi(text.trim_end())).into_iter().collect();
-    if let Some(errors) = text("stderr") {
+    let [printed, errors] = shell_texts(output)?;
+    let mut nodes: Vec<_> = printed.map(|text| target.ansi(text.trim_end())).into_iter().collect();
+    if let Some(errors) = errors {
         nodes.extend([note("stderr", "standard error"), target.ansi(errors.trim_end())]);
     }
-    output.get("stdout")?;
     Some(nodes)
+}
+
+/// Returns how many lines a command printed. The text of a result may be only the beginning of a long output.
+fn shell_lines(output: Value<'_>) -> Option<u64> {
+    Some(shell_texts(output)?.iter().flatten().map(|text| line_total(text)).sum())
+}
+
+/// Returns standard output and standard error of a command, without those that are blank.
+fn shell_texts(output: Value<'_>) -> Option<[Option<Cow<'_, str>>; 2]> {
+    output.get("stdout")?;
+    Some(["stdout", "stderr"].map(|key| output.text(key).filter(|text| !text.trim().is_empty())))
 }
 
 fn images(result: &ToolResult<'_>) -> Vec<ViewNode> {

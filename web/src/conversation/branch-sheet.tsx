@@ -9,6 +9,7 @@ import { call } from '../rpc.ts';
 import { SheetBox } from '../sheet.tsx';
 import { language, texts } from '../text.ts';
 import type { ViewRow } from '../wire.ts';
+import { changesOf } from './changes.ts';
 import type { Reader } from './reader.ts';
 import { fetchPart } from './rows.tsx';
 import { sidesOf, type Range } from './sides.ts';
@@ -73,17 +74,6 @@ function Side({ reader, range: [first, last], title, goTo }: { reader: Reader; r
     {next < last && rows.value.length > 0 && <button type="button" class="more" onClick={load}>{t.more}</button>}
     {next >= last && shown.length === 0 && <p class="empty">{t.nothingHere}</p>}
   </section>;
-}
-
-/** The files that the rows changed. */
-function changesOf(rows: readonly ViewRow[]): { file: string; added: number; removed: number }[] {
-  const files = new Map<string, { file: string; added: number; removed: number }>();
-  for (const { tool } of rows) {
-    if (!tool?.file || tool.state !== 'ok' || (tool.added == null && tool.removed == null)) continue;
-    const known = files.get(tool.file) ?? { file: tool.file, added: 0, removed: 0 };
-    files.set(tool.file, { ...known, added: known.added + (tool.added ?? 0), removed: known.removed + (tool.removed ?? 0) });
-  }
-  return [...files.values()];
 }
 
 function SideRow({ reader, row, goTo }: { reader: Reader; row: ViewRow; goTo(row: number): void }): JSX.Element {

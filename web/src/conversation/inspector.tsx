@@ -197,7 +197,7 @@ function SessionUsage({ reader }: { reader: Reader }): JSX.Element {
   ];
   return <div class="session-usage">
     <dl class="kv">{figures.map(([name, figure], index) => <div key={index}><dt>{name}</dt><dd>{figure}</dd></div>)}</dl>
-    <p class="quiet">{t.countedOnce}. {usage.total.costKind === 'calculated' || usage.total.costKind === 'mixed' ? t.estimatedCost : ''}</p>
+    <p class="quiet">{t.countedOnce} {usage.total.costKind === 'calculated' || usage.total.costKind === 'mixed' ? t.estimatedCost : ''}</p>
     <table><thead><tr><th>{t.by.model}</th><th class="right">{t.replies}</th><th class="right">{t.output_tokens}</th><th class="right">{t.cost}</th></tr></thead>
       <tbody>{usage.rows.map((row) => <tr key={row.key}><td>{visible(row.key)}</td><td class="right"><button type="button" class="link" aria-expanded={why.value === row.key} onClick={() => { why.value = why.value === row.key ? undefined : row.key; }}>{row.replies}</button></td><td class="right">{compact(row.outputTokens)}</td><td class="right">{row.costUsd === null ? '–' : dollars(row.costUsd)}</td></tr>)}</tbody></table>
     {why.value && <><h3>{t.whyReplies(visible(why.value))}</h3><ReplyTable params={{ sessionId, by: 'model', why: why.value }} /></>}

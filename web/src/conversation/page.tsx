@@ -2,11 +2,11 @@
 import { useSignal } from '@preact/signals';
 import { render, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { ActionMenu, copyResume } from '../actions.tsx';
+import { ActionMenu, copyCommand, copyResume, repairCommand } from '../actions.tsx';
 import { baseName, textOf, visible } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { register } from '../keys.ts';
-import { call } from '../rpc.ts';
+import { INVALID_PARAMS, NO_SUCH_SESSION, Refusal, call } from '../rpc.ts';
 import { LEVELS, amend, format, go, route, type Level, type Route, type Sheet } from '../route.ts';
 import { sessions } from '../session-list.ts';
 import { density, diffs, hasInspector, hasOutline, nextOf } from '../settings.ts';
@@ -29,16 +29,21 @@ type ConversationRoute = Extract<Route, { place: 'conversation' }>;
 
 export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
   const session = useSignal<Session | undefined>(undefined);
+  const isUnknown = useSignal(false);
   const isFinding = useSignal(Boolean(at.find));
   const tab = useSignal<Tab>('calls');
   const mark = useRef<number | undefined>(undefined);
   const which = { sessionId: at.session, ...(at.agent && { agentId: at.agent }), ...(at.workspace && { workspacePath: at.workspace }) };
   const reader = useMemo(() => new Reader(which, at.level), [at.session, at.agent, at.workspace]);
   useEffect(() => {
+    isUnknown.value = false;
     call('history/session', { sessionId: at.session, ...(at.workspace && { workspacePath: at.workspace }) }).then((answer) => {
       session.value = answer;
       document.title = `${answer.title ?? texts.value.untitled} · annals`;
-    }, () => undefined);
+    }, (error: Error) => {
+      // An address may have a word that cannot be an id at all.
+      isUnknown.value = error instanceof Refusal && (error.code === NO_SUCH_SESSION || error.code === INVALID_PARAMS);
+    });
     return () => { document.title = 'annals'; };
   }, [at.session, at.workspace]);
   useEffect(() => {
@@ -144,8 +149,10 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
     if (isStarted.current === reader && at.record) void reader.goToRecord(at.record);
   }, [at.record]);
 
+  if (isUnknown.value) return <NoSession />;
   return <div class="conversation" data-inspector={hasInspector.value} data-outline={hasOutline.value}>
     <ConversationHead reader={reader} at={at} session={known} />
+    {!at.agent && reader.lostMessages.value > 0 && <LostNote count={reader.lostMessages.value} id={at.session} />}
     {isFinding.value && <FindBar key={at.agent ?? ''} reader={reader} start={at.find ?? ''} onClose={() => { isFinding.value = false; }} />}
     <Outline reader={reader} />
     <Transcript key={`${at.session} ${at.agent ?? ''} ${at.workspace ?? ''}`} reader={reader} record={at.record} isLive={sessions.peek().find(({ id }) => id === at.session)?.live ?? false}
@@ -154,6 +161,11 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
     {hasInspector.value === 'yes' && <Inspector reader={reader} tab={tab} />}
     {at.sheet && <ConversationSheet key={`${at.sheet.kind} ${at.sheet.of}`} reader={reader} sheet={at.sheet} />}
   </div>;
+}
+
+function NoSession(): JSX.Element {
+  const t = texts.value;
+  return <main class="no-session" id="content"><h1>{t.noSuchSession}</h1><p><a href="/">{t.toSessions}</a></p></main>;
 }
 
 /** What is shown over the conversation. Closing it leaves the rest of the address. */
@@ -193,6 +205,16 @@ function ConversationHead({ reader, at, session }: { reader: Reader; at: Convers
       const item = reader.cursor.peek();
       return item !== undefined && !isFold(item) ? reader.store.row(item)?.uuid ?? undefined : undefined;
     }} />}
+  </section>;
+}
+
+/** Says that a resume would leave messages out, and how to see what a repair does about it. */
+function LostNote({ count, id }: { count: number; id: string }): JSX.Element {
+  const t = texts.value;
+  const command = repairCommand(id);
+  return <section class="lost-note" aria-label={t.health}>
+    <p>{t.lostMessages(count)} <code>{command}</code> {t.repairShows}</p>
+    <button type="button" class="quiet" onClick={() => copyCommand(command)}>{t.copyCommand}</button> <a href={format({ place: 'health', query: {} })}>{t.health}</a>
   </section>;
 }
 

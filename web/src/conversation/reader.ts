@@ -40,6 +40,8 @@ export class Reader {
   readonly cursor = signal<Item | undefined>(undefined);
   readonly items = signal<Items | undefined>(undefined);
   readonly turns = signal<readonly Turn[]>([]);
+  /** How many messages Claude Code would not restore although they can be read. */
+  readonly lostMessages = signal(0);
   readonly failure = signal<Error | undefined>(undefined);
   readonly isConnected = signal(false);
   /** Whether Claude Code has the session open. */
@@ -448,14 +450,17 @@ export class Reader {
 
   async #loadTurns(): Promise<void> {
     const turns: Turn[] = [];
+    let lost = 0;
     let cursor: string | null | undefined;
     try {
       do {
         const page = await call('history/turns', { ...this.which, limit: 10_000, ...(cursor && { cursor }) });
         turns.push(...page.turns);
+        lost += page.lostMessages ?? 0;
         cursor = page.nextCursor;
       } while (cursor);
       this.turns.value = turns;
+      this.lostMessages.value = lost;
       this.redraw([...this.#elements.keys()].filter((key): key is number => typeof key === 'number' && isFold(key)));
     } catch { /* The conversation is readable without figures of turns. */ }
   }

@@ -10,6 +10,7 @@ import { language, texts } from '../text.ts';
 import { say } from '../toast.tsx';
 import { textOfNodes } from '../plain.ts';
 import type { ViewRow, ViewTool } from '../wire.ts';
+import { changesOf, type FileChange } from './changes.ts';
 import { LONG_PROMPT } from './estimate.ts';
 import { foldOf, isFold, turnOfFold, type Item } from './items.ts';
 import type { Reader } from './reader.ts';
@@ -222,10 +223,9 @@ function FoldLine({ reader, turn }: { reader: Reader; turn: number }): JSX.Eleme
   const isOpen = reader.isOpen(foldOf(turn));
   const t = texts.value;
   const figures = reader.turns.value[turn];
-  const changes = changesOf(reader, turn);
   const context = figures ? figures.usage.inputTokens + figures.usage.cacheReadTokens + figures.usage.cacheCreationTokens : 0;
   const facts = fold ? [
-    fold.calls > 0 && t.tools(fold.calls), changes && changes.files > 0 && `${t.files(changes.files)} +${changes.added} −${changes.removed}`,
+    fold.calls > 0 && t.tools(fold.calls), changesOfTurn(reader, turn),
     fold.thinking > 0 && t.thoughts(fold.thinking), fold.texts > 0 && t.texts(fold.texts), fold.context > 0 && t.notes(fold.context),
     figures?.durationMs ? duration(figures.durationMs) : '', context > 0 && `${compact(context)} ${t.tokens}`,
   ].filter(Boolean) : [];
@@ -236,24 +236,21 @@ function FoldLine({ reader, turn }: { reader: Reader; turn: number }): JSX.Eleme
   </button>;
 }
 
-/** The files that a turn changed, if all of its calls are known. */
-function changesOf(reader: Reader, turn: number): { files: number; added: number; removed: number } | undefined {
+/** What a turn changed, if all of its calls are known: "2 files +10 −3". */
+function changesOfTurn(reader: Reader, turn: number): string | undefined {
   const { skeleton } = reader.items.value!;
   const [first, last] = skeleton.rowsOf(turn);
   if (last - first > 400) return undefined;
-  const files = new Set<string>();
-  let [added, removed] = [0, 0];
+  const calls: ViewRow[] = [];
   for (let row = first; row < last; row++) {
     if (skeleton.kind(row) !== 'c') continue;
     const known = reader.store.row(row);
     if (!known) return undefined;
-    const { tool } = known;
-    if (!tool?.file || (tool.added == null && tool.removed == null)) continue;
-    files.add(tool.file);
-    added += tool.added ?? 0;
-    removed += tool.removed ?? 0;
+    calls.push(known);
   }
-  return { files: files.size, added, removed };
+  const changes = changesOf(calls);
+  const sum = (count: (change: FileChange) => number) => changes.reduce((sum, change) => sum + count(change), 0);
+  return changes.length > 0 ? `${texts.value.files(changes.length)} +${sum(({ added }) => added)} −${sum(({ removed }) => removed)}` : undefined;
 }
 
 /** A record as it is in the file, after masking. */

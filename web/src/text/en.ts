@@ -41,7 +41,7 @@ export const en = {
   gap: 'chain broken here: the entry before this one was never written', gapHint: 'Claude Code may not reach what is above when it resumes this session.',
   root: 'a new beginning without a link to what is above', damage: 'a line that is not a whole record', notLive: 'not on the live conversation: a resume leaves it out',
   fromHere: 'unread', newRows: (count: number) => `↓ ${count.toLocaleString('en')} new`, toEnd: '↓ end', follows: 'following', pinned: 'Go to this prompt',
-  image: (media: string, size: string) => `${media}, ${size}`, emptyConversation: 'This session has no messages.',
+  image: (media: string, size: string) => `${media}, ${size}`, emptyConversation: 'This session has no messages.', noSuchSession: 'There is no session with this id.', toSessions: 'Go to the sessions',
   outline: 'Outline', inspector: 'Inspector', tabs: { calls: 'Calls', files: 'Files', agents: 'Agents', context: 'Context', usage: 'Usage' },
   callFilter: 'tool:Bash err:yes slower:10s, or words', callColumns: { tool: 'Tool', subject: 'Subject', time: 'Start', length: 'Time', state: 'State' },
   noCalls: 'No calls match.', noFiles: 'No file was changed.', noAgents: 'No subagents.', versions: (count: number) => s(count, 'version'), edits: (count: number) => s(count, 'edit'),
@@ -64,6 +64,7 @@ export const en = {
   inAgents: (count: number) => `${s(count, 'hit')} in subagents`, whyReplies: (key: string) => `Replies behind ${key}`, replyCount: (shown: number, total: number) => (shown < total ? `the ${shown.toLocaleString('en')} most expensive of ${s(total, 'reply', 'replies')}` : s(total, 'reply', 'replies')), copies: (count: number) => s(count, 'copy', 'copies'), replyLink: 'Open the reply',
   turnCount: (count: number) => s(count, 'turn'), cacheHits: (percent: number) => `${percent} % of prompts from the cache`, averageTime: 'average', whyFailed: 'Why calls failed', example: 'example', editedFiles: 'Edited files', edited: 'edits', turnsByHour: 'Turns by weekday and hour',
   healthStop: 'Stop', healthProgress: (done: number, total: number) => `${done.toLocaleString('en')} of ${s(total, 'session')} checked`, healthSum: (errors: number, warnings: number, sessions: number) => `${s(errors, 'error')} and ${s(warnings, 'warning')} in ${s(sessions, 'session')}`,
+  lostMessages: (count: number) => `Claude Code would lose ${s(count, 'message')} here;`, repairShows: 'shows how to get them back.',
   repairPlan: 'This shows what a repair would change, and changes nothing:', copyCommand: 'Copy command',
 
   find: 'Find in this conversation', findCount: (at: number, total: number) => (total === 0 ? 'no hits' : `${at} of ${total.toLocaleString('en')}`), next: 'Next', previous: 'Previous',
@@ -75,7 +76,7 @@ export const en = {
 
   by: { day: 'Day', week: 'Week', month: 'Month', model: 'Model', project: 'Project', session: 'Session', branch: 'Branch' }, period: 'Period',
   cost: 'Cost', input_tokens: 'Input', output_tokens: 'Output', cacheRead: 'Cache read', cacheWrite: 'Cache written', replies: 'Replies', total: 'Total',
-  countedOnce: 'each reply is counted once', costOver: 'Cost', tokensOver: 'Tokens', unpriced: (count: number) => `${s(count, 'reply', 'replies')} without a known price`, noUsage: 'No replies in this period.',
+  countedOnce: 'Each reply is counted once.', costOver: 'Cost', tokensOver: 'Tokens', unpriced: (count: number) => `${s(count, 'reply', 'replies')} without a known price.`, noUsage: 'No replies in this period.',
   asTable: 'The figures as a table', dearest: 'Most expensive sessions', estimatedCost: 'The cost is calculated from list prices.', toolUse: 'Tools', failures: 'failed', calls: 'calls', insight: 'Insight',
 
   healthFine: 'No problems were found.', healthCheck: 'Check all sessions', healthChecking: 'Checking…', healthAbsent: 'This server does not check sessions. On the command line: `annals check --all`.', roots: 'Folders', server: 'Server',

@@ -41,7 +41,7 @@ export const zh: Texts = {
   gap: '链在此处断开：前一条记录从未写入', gapHint: '恢复会话时 Claude Code 可能读不到上面的内容。',
   root: '与上文没有联系的新开头', damage: '不是完整记录的一行', notLive: '不在当前对话中：恢复会话时会略过',
   fromHere: '未读', newRows: (count) => `↓ ${n(count)} 条新内容`, toEnd: '↓ 末尾', follows: '跟随中', pinned: '回到这个提示',
-  image: (media, size) => `${media}，${size}`, emptyConversation: '此会话没有消息。',
+  image: (media, size) => `${media}，${size}`, emptyConversation: '此会话没有消息。', noSuchSession: '没有使用此标识的会话。', toSessions: '查看会话列表',
   outline: '大纲', inspector: '检查器', tabs: { calls: '调用', files: '文件', agents: '代理', context: '上下文', usage: '用量' },
   callFilter: 'tool:Bash err:yes slower:10s，或词语', callColumns: { tool: '工具', subject: '对象', time: '开始', length: '时长', state: '状态' },
   noCalls: '没有符合的调用。', noFiles: '没有文件被修改。', noAgents: '没有子代理。', versions: (count) => `${n(count)} 个版本`, edits: (count) => `${n(count)} 次修改`,
@@ -64,6 +64,7 @@ export const zh: Texts = {
   inAgents: (count) => `子代理中有 ${n(count)} 个结果`, whyReplies: (key) => `${key} 的回复`, replyCount: (shown, total) => (shown < total ? `${n(total)} 个回复中费用最高的 ${n(shown)} 个` : `${n(total)} 个回复`), copies: (count) => `${n(count)} 个副本`, replyLink: '打开回复',
   turnCount: (count) => `${n(count)} 轮`, cacheHits: (percent) => `提示的 ${percent} % 来自缓存`, averageTime: '平均', whyFailed: '调用失败的原因', example: '示例', editedFiles: '修改的文件', edited: '次修改', turnsByHour: '按星期和小时的轮次',
   healthStop: '停止', healthProgress: (done, total) => `已检查 ${n(done)} / ${n(total)} 个会话`, healthSum: (errors, warnings, sessions) => `${n(sessions)} 个会话中有 ${n(errors)} 个错误和 ${n(warnings)} 个警告`,
+  lostMessages: (count) => `Claude Code 在这里会丢失 ${n(count)} 条消息；`, repairShows: '会显示如何找回它们。',
   repairPlan: '此命令显示修复会改变什么，但不做任何改变：', copyCommand: '复制命令',
 
   find: '在此对话中查找', findCount: (at, total) => (total === 0 ? '没有结果' : `${at} / ${n(total)}`), next: '下一个', previous: '上一个',
@@ -75,7 +76,7 @@ export const zh: Texts = {
 
   by: { day: '日', week: '周', month: '月', model: '模型', project: '项目', session: '会话', branch: '分支' }, period: '时段',
   cost: '费用', input_tokens: '输入', output_tokens: '输出', cacheRead: '读缓存', cacheWrite: '写缓存', replies: '回复', total: '合计',
-  countedOnce: '每个回复只计一次', costOver: '费用', tokensOver: '词元', unpriced: (count) => `${n(count)} 个回复没有已知价格`, noUsage: '此时段没有回复。',
+  countedOnce: '每个回复只计一次。', costOver: '费用', tokensOver: '词元', unpriced: (count) => `${n(count)} 个回复没有已知价格。`, noUsage: '此时段没有回复。',
   asTable: '以表格显示数据', dearest: '费用最高的会话', estimatedCost: '费用按标价计算。', toolUse: '工具', failures: '失败', calls: '次调用', insight: '洞察',
 
   healthFine: '没有发现问题。', healthCheck: '检查所有会话', healthChecking: '检查中…', healthAbsent: '此服务器不检查会话。请在命令行运行：`annals check --all`。', roots: '文件夹', server: '服务器',

@@ -51,7 +51,7 @@ fn a_command_shows_its_first_line_and_how_it_ended() {
             &result(r#""ok\nall""#),
             r#"{"stdout":"\u001b[32mok\u001b[0m\nall","stderr":"warning","interrupted":false}"#
         ),
-        "Bash | cargo test (+1 lines) | 2 lines\n> Run tests\n\n> cargo test\n> ls\n< ok\n< all\n< standard error\n\n< warning\n"
+        "Bash | cargo test (+1 lines) | 3 lines\n> Run tests\n\n> cargo test\n> ls\n< ok\n< all\n< standard error\n\n< warning\n"
     );
     assert_eq!(
         card(
@@ -62,6 +62,18 @@ fn a_command_shows_its_first_line_and_how_it_ended() {
         ),
         "Bash | false | exit 1\n> false\n< Exit code 1\n< no tea\n"
     );
+}
+
+#[test]
+fn a_long_output_counts_all_lines_that_are_stored_and_not_those_of_its_preview() {
+    let preview = result(r#""<persisted-output>\nOutput too large.\n\nPreview:\na""#);
+    let folded = |output| {
+        let card = card("Bash", r#"{"command":"seq"}"#, &preview, output);
+        card.lines().next().unwrap().to_owned()
+    };
+    assert_eq!(folded(r#"{"stdout":"a\nb\nc\nd\ne\nf\n","stderr":""}"#), "Bash | seq | 6 lines");
+    assert_eq!(folded(r#"{"stdout":"","stderr":" "}"#), "Bash | seq | no output");
+    assert_eq!(folded("{}"), "Bash | seq | 5 lines");
 }
 
 #[test]
@@ -79,6 +91,19 @@ fn an_edit_shows_the_line_numbers_of_the_file() {
     assert_eq!(
         card("Edit", r#"{"file_path":"/b.rs","old_string":"x","new_string":"y"}"#, "", ""),
         "Edit | /b.rs |  +1 −1\n> -x\n> +y\n"
+    );
+}
+
+#[test]
+fn an_edit_that_failed_shows_what_it_wanted_and_counts_no_lines() {
+    assert_eq!(
+        card(
+            "Edit",
+            r#"{"file_path":"/b.rs","old_string":"x","new_string":"y"}"#,
+            &failed(r#""Read the file first.""#),
+            ""
+        ),
+        "Edit | /b.rs | Read the file first.\n> -x\n> +y\n< Read the file first.\n"
     );
 }
 
