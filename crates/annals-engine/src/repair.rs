@@ -215,7 +215,8 @@ impl LockedTranscript {
         let failed = |source| Error::write(&file.path, source);
         let undone = if !receipt.is_last_change(&self.bytes) || self.has_grown().map_err(failed)? {
             fork_of(engine, file, &old)?
-        } else if receipt.is_rewritten() {
+        } else if receipt.is_rewritten() || rewrite::has_other_names(&file.path) {
+            // Cutting a file would cut it under its other names, too.
             self.replace(engine, file, &old)?;
             Undone::Cut { length }
         } else {

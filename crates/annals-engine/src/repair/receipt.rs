@@ -154,10 +154,16 @@ impl Receipt {
     /// Returns whether a file has been repaired as the receipt says, whatever was appended to it since.
     fn describes(&self, bytes: &[u8]) -> bool {
         if self.is_rewritten() {
-            return first(bytes, self.length_after).is_some_and(|new| hash(new) == self.hash_after);
+            return self.is_applied(bytes);
         }
         let old = first(bytes, self.length_before);
         bytes.len() as u64 > self.length_before && old.is_some_and(|old| hash(old) == self.hash_before)
+    }
+
+    /// Returns whether all that the repair wrote is in a file. A receipt is written before the repair, and an old copy of a file may come
+    /// back after it.
+    fn is_applied(&self, bytes: &[u8]) -> bool {
+        first(bytes, self.length_after).is_some_and(|new| hash(new) == self.hash_after)
     }
 
     /// Returns whether nothing was appended since the repair.
@@ -211,7 +217,7 @@ impl EarlierRepairs {
         }
         let Ok(bytes) = fs::read(&file.path) else { return found };
         for json in paths.iter().filter_map(|path| fs::read_to_string(path).ok()) {
-            let Some(receipt) = Receipt::parse(&json).filter(|receipt| receipt.describes(&bytes)) else {
+            let Some(receipt) = Receipt::parse(&json).filter(|receipt| receipt.is_applied(&bytes)) else {
                 continue;
             };
             if receipt.is_rewritten() {

@@ -488,6 +488,36 @@ fn what_is_appended_while_a_repair_is_undone_stays() {
     assert_eq!(scratch.text(), now);
 }
 
+/// Returns a session whose second prompt hangs on an entry that is not there.
+fn cut_off() -> String {
+    let mut lines = conversation();
+    lines[2].2 = "gone";
+    file(&lines)
+}
+
+#[cfg(unix)]
+#[test]
+fn undoing_a_repair_does_not_cut_the_file_under_its_other_names() {
+    let scratch = Scratch::new(&cut_off());
+    scratch.engine.repair(&scratch.file(), &RepairOptions::default(), true).unwrap();
+    let (repaired, other) = (scratch.text(), scratch.folder.path().join("other"));
+    fs::hard_link(scratch.file().path, &other).unwrap();
+    assert!(matches!(scratch.engine.undo_repair(&scratch.file(), true).unwrap(), Undone::Cut { .. }));
+    assert_eq!((scratch.text(), fs::read_to_string(&other).unwrap()), (cut_off(), repaired));
+}
+
+#[test]
+fn a_receipt_of_a_repair_that_is_not_in_the_file_hides_no_problem() {
+    let scratch = Scratch::new(&cut_off());
+    let findings = || crate::check::check(&scratch.engine, scratch.file(), true).unwrap().findings;
+    let before = findings();
+    scratch.engine.repair(&scratch.file(), &RepairOptions::default(), true).unwrap();
+    let next = entry(("user", "u4", "a3", 360, "Four"));
+    fs::write(scratch.file().path, format!("{}{next}\n", cut_off())).unwrap();
+    assert_eq!(findings().len(), before.len());
+    assert!(before.iter().any(|finding| finding.line == Some(3)));
+}
+
 #[test]
 fn a_damaged_backup_is_not_restored() {
     let scratch = Scratch::new(&broken());

@@ -247,7 +247,7 @@ pub fn rehearse_removal(path: &Path, id: &str, limit: u64) -> Result<RemovalMeth
 
 /// Returns whether a file has other names (hard links), such as a trash entry or a backup: truncating it would truncate
 /// those as well.
-fn has_other_names(path: &Path) -> bool {
+pub fn has_other_names(path: &Path) -> bool {
     #[cfg(unix)]
     let names = path.metadata().map(|metadata| std::os::unix::fs::MetadataExt::nlink(&metadata));
     #[cfg(not(unix))]
