@@ -44,6 +44,8 @@ pub struct Plan {
     pub before: View,
     /// What it would restore after the repair.
     pub after: View,
+    /// How many messages that Claude Code restores now are left out, because the user chose another branch.
+    pub left_out: usize,
     /// The other conversations of the file.
     pub branches: Vec<Branch>,
 }
@@ -78,7 +80,7 @@ pub fn plan(file: &[u8], options: &RepairOptions) -> Plan {
     let first = first.unwrap_or_default();
     let rewritten = options.in_place.then(|| in_place::rewritten(&bytes, file.len())).flatten();
     let appended = bytes.split_off(file.len());
-    Plan { changes: changes.list, appended, rewritten, before: first.before, after, branches: first.branches }
+    Plan { changes: changes.list, appended, rewritten, after, ..first }
 }
 
 /// One attempt to repair a file.
@@ -108,14 +110,29 @@ impl<'b> Planner<'b> {
         let attempt = Attempt::new(self, &analysis);
         let before = attempt.evaluate(&[]);
         let (edits, after) = attempt.best(&before);
+        let present = self.present(&session, &analysis);
+        let (present, left_out) = present.unwrap_or_else(|| (analysis.view(&before), 0));
         Plan {
             changes: edits.changes().to_vec(),
             appended: attempt.appended(&edits),
             rewritten: None,
-            before: analysis.view(&before),
+            before: present,
             after: analysis.view(&after),
+            left_out,
             branches: analysis.branches(),
         }
+    }
+
+    /// Returns what Claude Code restores now, if the user chose another branch, and how many of these messages the branch does not have.
+    fn present(&self, session: &Session, chosen: &Analysis<'_>) -> Option<(View, usize)> {
+        self.options.branch.as_ref()?;
+        let present = Analysis::of(session, &self.places, None)?;
+        let evaluation = Attempt::new(self, &present).evaluate(&[]);
+        // Both analyses have the same graph: only the last message differs.
+        let is_chosen: HashSet<ItemIndex> = chosen.messages.iter().copied().collect();
+        let restored = present.messages.iter().filter(|item| evaluation.restored.contains(item));
+        let left_out = restored.filter(|item| !is_chosen.contains(item)).count();
+        Some((present.view(&evaluation), left_out))
     }
 }
 

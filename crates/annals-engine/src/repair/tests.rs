@@ -378,6 +378,8 @@ fn another_branch_can_be_chosen() {
     let options = RepairOptions { branch: Some("a2".to_owned()), ..RepairOptions::default() };
     let chosen = plan(text.as_bytes(), &options);
     assert_eq!(kinds(&chosen), [("leaf", "a2")]);
+    assert_eq!((chosen.before.sent, &chosen.before.missing[..]), (4, &[][..]), "what is restored now");
+    assert_eq!((chosen.after.sent, chosen.left_out), (4, 2), "u3 and a3 are left out");
     assert_eq!(chosen.branches, [Branch { uuid: "a3".to_owned(), line: 6, messages: 2, is_newer: true }]);
 }
 

@@ -103,6 +103,13 @@ fn print(
         output::paragraph(out, &format!("  before: Claude Code {}", restored(&plan.before)))?;
         output::paragraph(out, &format!("  after:  Claude Code {}", restored(&plan.after)))?;
     }
+    if plan.left_out > 0 {
+        let messages = output::count(plan.left_out, "message");
+        let text = format!(
+            "  left out: {messages} that Claude Code restores now and the chosen branch does not have"
+        );
+        output::paragraph(out, &text)?;
+    }
     for branch in plan.branches.iter().take(LONGEST_LIST) {
         let messages = output::count(branch.messages, "message");
         let (line, uuid) = (branch.line, clean(&branch.uuid));
