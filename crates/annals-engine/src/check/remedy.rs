@@ -2,7 +2,7 @@
 
 use annals_transcript::Problem;
 
-use super::{BrokenLink, Finding, Issue, Severity};
+use super::{Finding, Issue, Severity};
 use crate::error::Error;
 use crate::repair::{self, Plan, RepairOptions};
 use crate::snapshot::Snapshot;
@@ -35,7 +35,7 @@ impl Finding {
                 "costs nothing: the conversation does not end here".to_owned()
             }
             (Remedy::NotNeeded, _) => {
-                "costs nothing: Claude Code restores the conversation without it".to_owned()
+                "costs no message: Claude Code restores the conversation without it".to_owned()
             }
             (Remedy::OfIssue | Remedy::None, issue) => issue.effect(),
         }
@@ -66,18 +66,12 @@ pub(super) fn note(findings: &mut [Finding], snapshot: &Snapshot, length: u64) -
         return Ok(());
     }
     let is_complete = plan.is_some_and(|plan| restores_everything(&plan));
-    let has_gap = findings
-        .iter()
-        .any(|finding| matches!(finding.issue, Issue::Link { broken: BrokenLink::Missing, .. }));
-    let nodes = snapshot.session().nodes();
-    let last_message = nodes.iter().rfind(|node| node.kind.is_prompt_or_reply()).map(|node| node.at.line);
     for finding in findings.iter_mut().filter(|finding| is_for_repair(&finding.issue)) {
-        let is_harmless = match finding.issue {
-            Issue::Damage(Problem::Glued | Problem::NulPrefix) | Issue::MissingField("timestamp") => true,
-            // The NUL bytes may stand for the message that another one names as its parent, or for the last one.
-            Issue::Damage(Problem::Nul) => !has_gap && finding.line < last_message,
-            _ => false,
-        };
+        // NUL bytes are not among these: they may stand where a message was, although no other message names it.
+        let is_harmless = matches!(
+            finding.issue,
+            Issue::Damage(Problem::Glued | Problem::NulPrefix) | Issue::MissingField("timestamp")
+        );
         finding.remedy = if is_complete && is_harmless { Remedy::NotNeeded } else { Remedy::None };
     }
     Ok(())

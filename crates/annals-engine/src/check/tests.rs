@@ -265,7 +265,7 @@ fn a_repair_that_would_do_nothing_is_not_advised() {
     check_remedy(&no_time, &Issue::MissingField("timestamp"), Remedy::NotNeeded, Severity::Info);
     let lines: Vec<&str> = sound.lines().collect();
     let nul = format!("{}\n\0\0\0\n{}\n", lines[..3].join("\n"), lines[3..].join("\n"));
-    check_remedy(&nul, &Issue::Damage(Problem::Nul), Remedy::NotNeeded, Severity::Info);
+    check_remedy(&nul, &Issue::Damage(Problem::Nul), Remedy::None, Severity::Error);
     let nul_end = sound.clone() + "\0\0\0\n";
     check_remedy(&nul_end, &Issue::Damage(Problem::Nul), Remedy::None, Severity::Error);
     let record = r#"{"type":"mode","mode":"normal"}"#;

@@ -4,6 +4,9 @@
 //! before the last compaction that it did not keep: Claude Code does not send them. Records, such as titles, messages without a uuid, and
 //! everything after the compaction, branches too, are kept. The old file is kept as a backup.
 
+use std::collections::HashSet;
+
+use annals_transcript::json::Value;
 use annals_transcript::session::Session;
 
 use super::plan::{evaluation_of, json_of};
@@ -26,6 +29,8 @@ fn without_ballast(repaired: &[u8], analysis: &Analysis<'_>) -> Vec<u8> {
     let is_kept = kept_items(analysis);
     let mut is_written = vec![false; graph.items.len()];
     let last_of_leaf = last_line(analysis, analysis.wanted.leaf);
+    let kept_from = analysis.wanted.boundary.map_or(0, |boundary| graph.node(boundary).at.offset);
+    let named = contents_of_named_messages(repaired, analysis);
     let mut bytes = Vec::new();
     for (index, node) in analysis.session.nodes().iter().enumerate() {
         let item = node.id.filter(|_| node.kind.is_message()).and_then(|id| graph.item(id));
@@ -35,14 +40,38 @@ fn without_ballast(repaired: &[u8], analysis: &Analysis<'_>) -> Vec<u8> {
             Some(item) if is_kept[item] && !std::mem::replace(&mut is_written[item], true) => {
                 json_of(repaired, graph.node(item))
             }
-            // Records, and messages without a uuid: Claude Code sends none of the latter, but somebody wrote them.
-            None if node.is_read_by_claude_code() => json_of(repaired, node),
+            None if node.is_read_by_claude_code() && !node.kind.is_message() => json_of(repaired, node),
+            // Claude Code does not send messages without a uuid, but somebody wrote them. A repair may have written them again.
+            None if node.id.is_none() && node.at.offset >= kept_from && node.kind.is_prompt_or_reply() => {
+                let json = json_of(repaired, node);
+                if named.contains(&content_of(&json)) {
+                    continue;
+                }
+                json
+            }
             Some(_) | None => continue,
         };
         bytes.extend_from_slice(&json);
         bytes.push(b'\n');
     }
     bytes
+}
+
+/// Returns the contents of all messages that have a uuid, if there are messages without one.
+fn contents_of_named_messages(repaired: &[u8], analysis: &Analysis<'_>) -> HashSet<Vec<u8>> {
+    let messages = || analysis.session.nodes().iter().filter(|node| node.kind.is_prompt_or_reply());
+    if messages().all(|node| node.id.is_some()) {
+        return HashSet::new();
+    }
+    messages().filter(|node| node.id.is_some()).map(|node| content_of(&json_of(repaired, node))).collect()
+}
+
+/// Returns what identifies a message besides its uuid: its time and its `message`.
+fn content_of(json: &[u8]) -> Vec<u8> {
+    let Some(entry) = Value::new(json) else { return Vec::new() };
+    let time = entry.text("timestamp").unwrap_or_default();
+    let message = entry.get("message").map_or(&[][..], |message| message.bytes());
+    [time.as_bytes(), message].concat()
 }
 
 /// Returns which items are kept: the conversation, and everything after its last compaction.

@@ -437,6 +437,10 @@ fn a_file_that_is_written_anew_keeps_messages_without_a_uuid() {
     let options = RepairOptions { in_place: true, ..RepairOptions::default() };
     let new = String::from_utf8(plan(text.as_bytes(), &options).rewritten.unwrap()).unwrap();
     assert!(new.contains("typed"), "{new}");
+    // If the repair itself writes it again with a uuid, it stays once.
+    let salvaged = format!("{}{typed}\n{}\n", compacted(), entry(("assistant", "a4", "x", 420, TEXT)));
+    let new = String::from_utf8(plan(salvaged.as_bytes(), &options).rewritten.unwrap()).unwrap();
+    assert_eq!(new.matches("typed").count(), 1, "{new}");
 }
 
 #[test]

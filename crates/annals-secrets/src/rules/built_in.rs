@@ -14,7 +14,7 @@ pub(super) fn parts() -> Vec<(Text, Text)> {
         ("escape".into(), "\\\\+(?:[^\\x00-\\x20\\x7f\"'`\\\\nrtbfu/]|u(?:[1-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}|0[1-9a-fA-F][0-9a-fA-F]{2}|00[4-9a-fA-F][0-9a-fA-F]))".into()),
         ("gap".into(), "[ \\t]|\\\\+t".into()),
         ("identifier".into(), "^(?-i:{camel}(?:[-_./:+?*@=\\\\]+{camel})*)$".into()),
-        ("is".into(), "\\*{0,3}{quote}?\\]?{type}?{gap}*(?:=>|:=|!?=+|[:>]|\\\\+u003e|：|\\\\+uff1a)\\*{0,3}{gap}*".into()),
+        ("is".into(), "\\*{0,3}{quote}?\\]?{type}?{gap}*(?:=>|:=|!?=+|[:>]|\\\\+u003e|：|\\\\+uff1a)(?:\\*{1,3}{gap}+|{gap}*)".into()),
         ("name".into(), "[A-Za-z0-9_. -]*".into()),
         ("page".into(), "(?-i:(?:^|[^A-Za-z])(?i:page|next|continuation)|[a-z](?:Page|Next|Continuation))".into()),
         ("path".into(), "^\\\\*[~.]*\\\\*/(?:[^/]*/|(?-i:[a-z_.-]*[0-9]?(?:\\.[a-z0-9]{1,5})?)$)|^\\.".into()),

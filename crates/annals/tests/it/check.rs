@@ -29,8 +29,8 @@ fn problems_are_named_with_line_and_cost() {
     bad.jsonl
       line 1: info: same uuid as line 7; costs nothing: both lines have the same content
       line 5: info: blank line; costs nothing
-      line 6: info: NUL bytes instead of text; costs nothing: Claude Code restores the conversation without it
-      line 7: info: object glued behind other bytes on one line; costs nothing: Claude Code restores the conversation without it
+      line 6: error: NUL bytes instead of text; what should stand here was never written
+      line 7: info: object glued behind other bytes on one line; costs no message: Claude Code restores the conversation without it
       line 7: info: same uuid as line 7; costs nothing: both lines have the same content
       line 8: error: beginning of the object is lost; the entry is lost
       line 9: error: not valid JSON; the entry is lost
