@@ -31,6 +31,8 @@ fn follow(trial: &Trial<'_>, options: &[&str]) -> Outcome {
     let session = trial.begin_session("Begin SCRIPT:tools")?;
     trial.continue_session(&session, "Go on SCRIPT:parallel")?;
     trial.annals(&["rename", &session, "天气 \u{1f326}"])?;
+    // An event has the title of that moment, so tail must have looked before the next one is set.
+    tail.wait_for_title("天气 \u{1f326}")?;
     trial.continue_session(&session, "Go on SCRIPT:qa")?;
     // A title that is recorded again is not reported again.
     trial.annals(&["rename", &session, "Other weather"])?;
@@ -186,6 +188,15 @@ impl Tail {
             return Err(format!("interrupted, it ended with {status}").into());
         }
         self.reported()
+    }
+
+    /// Waits until tail has reported a title.
+    fn wait_for_title(&self, title: &str) -> Outcome {
+        let is_title = |event: &String| event.starts_with("title ") && event.ends_with(title);
+        wait_until("the title was not reported", || {
+            // The last line may be half printed.
+            Ok(self.reported().is_ok_and(|events| events.values().flatten().any(is_title)))
+        })
     }
 
     fn reported(&self) -> Result<Events> {
