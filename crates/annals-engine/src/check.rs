@@ -16,6 +16,8 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::mpsc;
 
+use annals_transcript::session::BlockSpan;
+use annals_transcript::{Entry, Problem};
 use jiff::Timestamp;
 use rayon::prelude::*;
 
@@ -25,7 +27,8 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::TranscriptFile;
 use crate::repair::EarlierRepairs;
-use crate::snapshot::{Conversation, Snapshot};
+use crate::request_rules::FileVerdicts;
+use crate::snapshot::Snapshot;
 
 pub use issue::{BrokenLink, Issue, Severity, Unlisted};
 pub use lines::Checker;
@@ -82,7 +85,7 @@ pub struct FolderFinding {
 /// the config folder as a whole.
 pub(crate) fn check(engine: &Engine, file: TranscriptFile, is_alone: bool) -> Result<CheckedFile, Error> {
     let mut lines = LinePass::default();
-    let snapshot = Snapshot::take_with(file, |entry, problem| lines.add(entry, problem))?;
+    let snapshot = Snapshot::take_with(file, |entry, problem, blocks| lines.add(entry, problem, blocks))?;
     finish(engine, &snapshot, lines, is_alone)
 }
 
@@ -90,7 +93,9 @@ pub(crate) fn check(engine: &Engine, file: TranscriptFile, is_alone: bool) -> Re
 pub(crate) fn check_inside(engine: &Engine, file: TranscriptFile) -> Result<CheckedFile, Error> {
     let mut lines = LinePass::default();
     let guard = engine.symlink_guard();
-    let snapshot = Snapshot::take_inside_with(file, &guard, |entry, problem| lines.add(entry, problem))?;
+    let snapshot = Snapshot::take_inside_with(file, &guard, |entry, problem, blocks| {
+        lines.add(entry, problem, blocks);
+    })?;
     finish(engine, &snapshot, lines, true)
 }
 
@@ -138,12 +143,20 @@ pub(crate) fn check_folders(engine: &Engine) -> Vec<FolderFinding> {
 struct LinePass {
     checker: Checker,
     surroundings: surroundings::Signs,
+    verdicts: FileVerdicts,
 }
 
 impl LinePass {
-    fn add(&mut self, entry: &annals_transcript::Entry<'_>, problem: Option<annals_transcript::Problem>) {
-        self.checker.add(entry, problem);
+    fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>, blocks: &[BlockSpan]) {
+        let is_utf8 = self.checker.add(entry, problem);
         self.surroundings.add(entry, problem);
+        for block in blocks {
+            // Blocks lie inside of their entry.
+            let start = usize::try_from(block.offset - entry.at().offset).unwrap_or(usize::MAX);
+            let length = usize::try_from(block.length).unwrap_or(usize::MAX);
+            let bytes = &entry.bytes()[start..start + length];
+            self.verdicts.add(entry.kind(), block, bytes, is_utf8 && problem.is_none());
+        }
     }
 }
 
@@ -155,24 +168,27 @@ fn finish(
 ) -> Result<CheckedFile, Error> {
     let (file, session) = (snapshot.file(), snapshot.session());
     let repairs = EarlierRepairs::of(engine, file);
-    lines.checker.add_duplicates(&Conversation::of(snapshot)?)?;
+    lines.checker.add_duplicates(snapshot)?;
     let mut findings = Vec::new();
     let analysis = Analysis::of(session, &Places::new(), None).filter(|_| file.agent.is_none());
+    let evaluation = if let Some(analysis) = &analysis {
+        lines.checker.add_roots(session, |kind| !kind.continues());
+        let evaluation = conversation::evaluation(analysis, snapshot, &lines.verdicts)?;
+        findings.extend(conversation::findings(analysis, &evaluation));
+        Some(evaluation)
+    } else {
+        lines.checker.add_roots(session, |_| true);
+        None
+    };
     let has_analysis = analysis.is_some();
-    match analysis {
-        Some(analysis) => {
-            lines.checker.add_roots(session, |kind| !kind.continues());
-            findings.extend(conversation::findings(&analysis, snapshot)?);
-        }
-        None => lines.checker.add_roots(session, |_| true),
-    }
     let length = lines.checker.length();
     let of_lines = lines.checker.finish_after(session, &repairs);
     // The analysis knows what a message without a parent continues.
     let is_analysed = |finding: &Finding| has_analysis && finding.issue == Issue::MissingField("parentUuid");
     findings.extend(of_lines.into_iter().filter(|finding| !is_analysed(finding)));
     findings.extend(lines.surroundings.finish(snapshot));
-    remedy::note(&mut findings, snapshot, length)?;
+    let known = analysis.as_ref().zip(evaluation.as_ref());
+    remedy::note(&mut findings, snapshot, length, &lines.verdicts, known)?;
     findings.sort_by_key(|finding| finding.line.unwrap_or(u64::MAX));
     if is_alone {
         findings.extend(cleanup::of_session(file, Timestamp::now()));

@@ -33,6 +33,7 @@ use receipt::Receipt;
 
 pub use edits::{Change, ChangeKind};
 pub use plan::{Plan, RepairOptions, plan};
+pub(crate) use plan::{Source, has_work};
 pub(crate) use receipt::{EarlierRepairs, forget};
 
 /// What a repair did.

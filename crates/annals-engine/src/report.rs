@@ -38,7 +38,7 @@ pub(crate) fn read_all(files: Vec<TranscriptFile>, done: impl Fn(u64) + Sync) ->
 
 pub(crate) fn read(file: TranscriptFile) -> Result<Report, Error> {
     let (mut stats, mut checker) = (Stats::default(), Checker::default());
-    let snapshot = Snapshot::take_with(file, |entry, problem| {
+    let snapshot = Snapshot::take_with(file, |entry, problem, _| {
         stats.add(entry);
         checker.add(entry, problem);
     })?;
@@ -51,7 +51,7 @@ pub(crate) fn read(file: TranscriptFile) -> Result<Report, Error> {
     stats.branches = count(|step| matches!(step, Step::Branch { cause: Cause::LeftBehind, .. }));
     stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));
     stats.gaps = count(|step| matches!(step, Step::Gap { .. }));
-    checker.add_duplicates(&conversation)?;
+    checker.add_duplicates(&snapshot)?;
     checker.add_roots(snapshot.session(), |_| true);
     stats.problems = checker.finish().len() as u64;
     Ok(Report { file: snapshot.file().clone(), stats })

@@ -4,6 +4,7 @@
 //! the same session. The rules are applied to the model view: what Claude Code would send.
 
 mod image;
+mod usual;
 
 use std::collections::HashMap;
 
@@ -12,6 +13,8 @@ use annals_transcript::model::{Message, Messages, Part, Role, block_as_sent};
 use annals_transcript::session::{BlockKind, BlockSpan, Session};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+
+pub(crate) use usual::FileVerdicts;
 
 /// A rule of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,12 +107,52 @@ pub fn check(
     messages: &Messages<'_>,
     mut read: impl FnMut(&BlockSpan) -> Vec<u8>,
 ) -> Vec<Violation> {
+    check_verdicts(session, messages, |block, role, _| Verdict::of(role, &read(block)))
+}
+
+/// Returns what would be refused in a request with these messages. `verdict` returns what the rules say about a block of a message; it is also
+/// told whether the block is one of an entry. The others are made by Claude Code for attachments.
+pub(crate) fn check_verdicts(
+    session: &Session,
+    messages: &Messages<'_>,
+    mut verdict: impl FnMut(&BlockSpan, Role, bool) -> Verdict,
+) -> Vec<Violation> {
     let mut checker =
         Checker { owners: owners(session, messages), found: Vec::new(), images: Vec::new(), size: 0 };
     for (index, message) in messages.iter().enumerate() {
-        checker.add_message(index, message, &mut read);
+        checker.add_message(index, message, &mut verdict);
     }
     checker.finish(messages)
+}
+
+/// What the rules say about one block, whatever else is in the request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    /// How many bytes of a request it takes.
+    size: usize,
+    /// The rules that it breaks.
+    broken: Vec<Rule>,
+    /// The longest side of each of its images.
+    images: Vec<u32>,
+}
+
+impl Verdict {
+    /// Applies the rules to the bytes of a block.
+    pub(crate) fn of(role: Role, bytes: &[u8]) -> Self {
+        let json = block_as_sent(bytes);
+        let size = json.len();
+        let Some(block) = Value::new(json.as_bytes()) else { return Self { size, ..Self::default() } };
+        let sources = image_sources(block).into_iter();
+        let images = sources.filter_map(|source| STANDARD.decode(source.as_bytes()).ok());
+        let longest =
+            |image: Vec<u8>| image::kind_and_size(&image).map_or(0, |(_, width, height)| width.max(height));
+        Self { size, broken: broken_rules(role, block), images: images.map(longest).collect() }
+    }
+
+    /// Returns the verdict on a block that breaks no rule, has no image and is sent as it is.
+    pub(crate) fn sound(block: &BlockSpan) -> Self {
+        Self { size: usize::try_from(block.length).unwrap_or(usize::MAX), ..Self::default() }
+    }
 }
 
 /// Returns the entry of every block that is sent, by the offset of the block.
@@ -127,6 +170,7 @@ fn owners(session: &Session, messages: &Messages<'_>) -> HashMap<u64, usize> {
 
 const LARGEST_IMAGE: usize = 5 << 20;
 const LARGEST_REQUEST: usize = 32 << 20;
+const LONGEST_NAME: usize = 200;
 
 struct Checker {
     owners: HashMap<u64, usize>,
@@ -141,7 +185,7 @@ impl Checker {
         &mut self,
         index: usize,
         message: Message<'_>,
-        read: &mut impl FnMut(&BlockSpan) -> Vec<u8>,
+        verdict: &mut impl FnMut(&BlockSpan, Role, bool) -> Verdict,
     ) {
         let owner = |message: &Message<'_>| message.entries.first().copied();
         if index == 0
@@ -157,14 +201,14 @@ impl Checker {
                 self.size += usize::try_from(block.length).unwrap_or(usize::MAX);
                 continue;
             }
-            let bytes = read(block);
-            let json = block_as_sent(&bytes);
-            self.size += json.len();
+            let owner = self.owners.get(&block.offset).copied();
+            let verdict = verdict(block, message.role, owner.is_some());
+            self.size += verdict.size;
             // Blocks of attachments are made by Claude Code; they belong to no entry that could be changed.
-            let Some(&node) = self.owners.get(&block.offset) else { continue };
-            if let Some(value) = Value::new(json.as_bytes()) {
-                self.add_block(message.role, value, node, block.offset);
-            }
+            let Some(node) = owner else { continue };
+            let images = verdict.images.into_iter();
+            self.images.extend(images.map(|longest| (node, block.offset, longest)));
+            verdict.broken.into_iter().for_each(|rule| self.report(rule, node, block.offset));
         }
         if message.role == Role::Assistant
             && let Some(Part::Block(last)) = message.parts.last()
@@ -177,18 +221,6 @@ impl Checker {
 
     fn report(&mut self, rule: Rule, node: usize, block: u64) {
         self.found.push(Violation { rule, node, block: Some(block) });
-    }
-
-    fn add_block(&mut self, role: Role, block: Value<'_>, node: usize, at: u64) {
-        for rule in broken_rules(role, block) {
-            self.report(rule, node, at);
-        }
-        for source in image_sources(block) {
-            if let Ok(bytes) = STANDARD.decode(source.as_bytes()) {
-                let longest = image::kind_and_size(&bytes).map_or(0, |(_, width, height)| width.max(height));
-                self.images.push((node, at, longest));
-            }
-        }
     }
 
     fn finish(mut self, messages: &Messages<'_>) -> Vec<Violation> {
@@ -280,7 +312,7 @@ fn broken_by_call(block: Value<'_>) -> Vec<Rule> {
     let name = |key: &str| block.text(key).unwrap_or_default();
     let rules = [
         (Rule::CallId, is_plain_name(&name("id"))),
-        (Rule::CallName, is_plain_name(&name("name")) && name("name").len() <= 200),
+        (Rule::CallName, is_plain_name(&name("name")) && name("name").len() <= LONGEST_NAME),
         (Rule::CallInput, block.get("input").is_some_and(Value::is_object)),
     ];
     rules.into_iter().filter(|(_, holds)| !holds).map(|(rule, _)| rule).collect()

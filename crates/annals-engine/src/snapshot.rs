@@ -10,7 +10,7 @@ use annals_transcript::conversation::{self, Transcript};
 use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::line::read_span;
 use annals_transcript::paths::SessionPaths;
-use annals_transcript::session::{Id, Node, Session};
+use annals_transcript::session::{BlockSpan, Id, Node, Session};
 use annals_transcript::{Entry, Problem};
 
 use crate::analysis::Analysis;
@@ -54,7 +54,7 @@ impl Transcript for Snapshot {
 
 impl Snapshot {
     pub(crate) fn take(file: TranscriptFile) -> Result<Self, Error> {
-        Self::take_with(file, |_, _| {})
+        Self::take_with(file, |_, _, _| {})
     }
 
     /// Reads the first `length` bytes of a transcript. Fails if the file is outside the config folders.
@@ -63,14 +63,14 @@ impl Snapshot {
         length: u64,
         guard: &SymlinkGuard,
     ) -> Result<Self, Error> {
-        Self::take_part(file, length, |_, _| {})?.ensure_inside(guard)
+        Self::take_part(file, length, |_, _, _| {})?.ensure_inside(guard)
     }
 
-    /// Reads a transcript and calls `visit` with each entry and its problem. Fails if the file is outside the config folders.
+    /// Reads a transcript and calls `visit` with each entry, its problem and its content blocks. Fails if the file is outside the config folders.
     pub(crate) fn take_inside_with(
         file: TranscriptFile,
         guard: &SymlinkGuard,
-        visit: impl FnMut(&Entry<'_>, Option<Problem>),
+        visit: impl FnMut(&Entry<'_>, Option<Problem>, &[BlockSpan]),
     ) -> Result<Self, Error> {
         Self::take_part(file, u64::MAX, visit)?.ensure_inside(guard)
     }
@@ -87,10 +87,10 @@ impl Snapshot {
         Err(Error::new(ErrorKind::Outside { session }))
     }
 
-    /// Reads a transcript and calls `visit` with each entry and its problem.
+    /// Reads a transcript and calls `visit` with each entry, its problem and its content blocks.
     pub(crate) fn take_with(
         file: TranscriptFile,
-        visit: impl FnMut(&Entry<'_>, Option<Problem>),
+        visit: impl FnMut(&Entry<'_>, Option<Problem>, &[BlockSpan]),
     ) -> Result<Self, Error> {
         Self::take_part(file, u64::MAX, visit)
     }
@@ -98,7 +98,7 @@ impl Snapshot {
     fn take_part(
         file: TranscriptFile,
         length: u64,
-        visit: impl FnMut(&Entry<'_>, Option<Problem>),
+        visit: impl FnMut(&Entry<'_>, Option<Problem>, &[BlockSpan]),
     ) -> Result<Self, Error> {
         let failed = |source| Error::read(&file.path, source);
         let source = open_regular(&file.path).map_err(failed)?;

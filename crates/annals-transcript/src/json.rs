@@ -40,8 +40,8 @@ impl<'a> Value<'a> {
         (skip_space(bytes, end) == bytes.len()).then(|| Self(&bytes[start..end]))
     }
 
-    /// Wraps bytes that are known to be one value.
-    pub(crate) fn trusted(bytes: &'a [u8]) -> Self {
+    /// Wraps bytes that are known to be one value, such as those of a [`BlockSpan`](crate::session::BlockSpan).
+    pub fn trusted(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 

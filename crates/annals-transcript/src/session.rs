@@ -6,13 +6,15 @@ mod ids;
 use std::borrow::Cow;
 use std::io::{self, Read};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use memchr::memmem::Finder;
 
 pub use ids::{Id, IdTexts};
 
 use crate::content::{Block, Content};
-use crate::entry::view::{Assistant, Attachment, CompactBoundary, SYNTHETIC, System, SystemKind};
+use crate::entry::view::{Attachment, CompactBoundary, SYNTHETIC, System, SystemKind};
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::{JsonStr, Value};
 use crate::line::{Position, Reader};
@@ -32,7 +34,7 @@ use ids::IdInterner;
 /// assert_eq!(session.blocks(&session.nodes()[0]).len(), 1);
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Session {
     nodes: Vec<Node>,
     blocks: Vec<BlockSpan>,
@@ -44,7 +46,9 @@ pub struct Session {
     /// The tokens of every line of a reply, in file order.
     tokens: Vec<(u32, Tokens)>,
     ids: IdInterner,
-    size: u64,
+    /// The end of the file: its length, and the line after the last one.
+    end: Position,
+    ends_in_newline: bool,
     names_messages: bool,
 }
 
@@ -261,24 +265,59 @@ pub struct Boundary {
 impl Session {
     /// Reads a whole transcript.
     pub fn read(source: impl Read) -> io::Result<Self> {
-        Self::read_with(source, |_, _| {})
+        Self::read_with(source, |_, _, _| {})
     }
 
-    /// Reads a whole transcript and calls `visit` with each entry and its problem.
+    /// Reads a whole transcript and calls `visit` with each entry, its problem and its content blocks. The calls that blocks name are not
+    /// to be compared yet.
     pub fn read_with(
         source: impl Read,
-        mut visit: impl FnMut(&Entry<'_>, Option<Problem>),
+        visit: impl FnMut(&Entry<'_>, Option<Problem>, &[BlockSpan]),
     ) -> io::Result<Self> {
         let mut session = Self::default();
-        let mut reader = Reader::new(source).with_grammar_check();
+        session.read_on(Reader::new(source), visit)?;
+        Ok(session)
+    }
+
+    /// Returns the session with further lines behind it; its ids are the same. `None` if the file ends within a line or has a damaged one:
+    /// then the lines may change how it is read.
+    ///
+    /// ```
+    /// use annals_transcript::session::Session;
+    ///
+    /// let file = b"{\"type\":\"user\",\"uuid\":\"a\"}\n";
+    /// let session = Session::read(&file[..])?;
+    /// let longer = session.with_lines(b"{\"type\":\"user\",\"uuid\":\"b\",\"parentUuid\":\"a\"}\n").unwrap();
+    /// assert_eq!(longer.nodes()[1].parent, session.nodes()[0].id);
+    /// assert!(Session::read(&b"{\"type\":\"us"[..])?.with_lines(b"").is_none());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn with_lines(&self, lines: &[u8]) -> Option<Self> {
+        let is_sound = |node: &Node| node.problem.is_none() && node.kind != Kind::Noise;
+        if !self.ends_in_newline || !self.nodes.iter().all(is_sound) {
+            return None;
+        }
+        let mut session = self.clone();
+        session.ids.reopen();
+        session.read_on(Reader::resume(lines, self.end), |_, _, _| {}).ok()?;
+        Some(session)
+    }
+
+    fn read_on(
+        &mut self,
+        reader: Reader<impl Read>,
+        mut visit: impl FnMut(&Entry<'_>, Option<Problem>, &[BlockSpan]),
+    ) -> io::Result<()> {
+        let mut reader = reader.with_grammar_check();
         while let Some(entry) = reader.read()? {
             let problem = entry.verify();
-            session.add(&entry, problem);
-            visit(&entry, problem);
+            let blocks = self.add(&entry, problem);
+            visit(&entry, problem, &self.blocks[blocks]);
+            self.ends_in_newline = entry.ends_in_newline();
         }
-        session.size = reader.position().offset;
-        session.unify_ids();
-        Ok(session)
+        self.end = reader.position();
+        self.unify_ids();
+        Ok(())
     }
 
     /// Treats the sidechain as the main conversation: a subagent's own transcript has no other.
@@ -350,7 +389,7 @@ impl Session {
 
     /// Returns the length of the file.
     pub fn size(&self) -> u64 {
-        self.size
+        self.end.offset
     }
 
     /// Returns the number of interned ids; every [`Id::index`] is smaller.
@@ -387,7 +426,8 @@ impl Session {
         self.ids.texts()
     }
 
-    fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) {
+    /// Adds an entry. Returns the range of its blocks.
+    fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) -> Range<usize> {
         let head = *entry.head();
         let start = index(self.blocks.len());
         self.names_messages = self.names_messages || names_message(entry.bytes());
@@ -413,7 +453,9 @@ impl Session {
         let sign = Sign::of(entry, &self.blocks[start as usize..]);
         self.signs.extend(sign.map(|sign| (self.nodes.len(), sign)));
         self.add_attached(entry);
+        let blocks = node.blocks.start as usize..node.blocks.end as usize;
         self.nodes.push(node);
+        blocks
     }
 
     fn add_attached(&mut self, entry: &Entry<'_>) {
@@ -434,10 +476,12 @@ impl Session {
 
     /// Adds the tokens of a line of a reply. Returns whether Claude Code wrote the reply itself.
     fn add_tokens(&mut self, entry: &Entry<'_>) -> bool {
-        let Some(reply) = entry.view::<Assistant>() else { return false };
-        let fields = reply.message_fields();
-        self.tokens.push((index(self.nodes.len()), Tokens::of_usage(fields.usage)));
-        fields.model.is_some_and(|model| model == SYNTHETIC)
+        if entry.kind() != Kind::Assistant {
+            return false;
+        }
+        let head = entry.head();
+        self.tokens.push((index(self.nodes.len()), Tokens::of_counters(head.usage)));
+        head.model.is_some_and(|model| model == *SYNTHETIC)
     }
 
     /// Adds the content blocks of an entry. Returns whether one of its results is the output of a tool; `None` if it has none.
@@ -607,10 +651,14 @@ fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
 
 /// Returns whether Claude Code delivers a user entry with a reply (CHAIN 6.4). Few entries name one of the members.
 fn is_companion(entry: &Entry<'_>) -> bool {
-    let names = |name: &str| memchr::memmem::find(entry.bytes(), name.as_bytes()).is_some();
-    let member = |name: &str| Some(name).filter(|name| names(name)).and_then(|name| entry.body()?.get(name));
-    member("turnCompanion").is_some_and(|value| value.bytes() == b"true")
-        || member("sourceToolUseID").is_some_and(|value| value.as_str().is_some())
+    static TURN_COMPANION: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("turnCompanion"));
+    static SOURCE_TOOL: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("sourceToolUseID"));
+    let member = |name: &Finder<'_>| {
+        name.find(entry.bytes())?;
+        entry.body()?.get(str::from_utf8(name.needle()).ok()?)
+    };
+    member(&TURN_COMPANION).is_some_and(|value| value.bytes() == b"true")
+        || member(&SOURCE_TOOL).is_some_and(|value| value.as_str().is_some())
 }
 
 fn is_local_command(entry: &Entry<'_>) -> bool {

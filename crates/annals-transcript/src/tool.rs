@@ -16,8 +16,9 @@ mod messages;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use crate::chain::NodeIndex;
 use crate::content::{Block, ToolResult, ToolUse};
@@ -86,11 +87,13 @@ impl ResultStates {
     /// Returns whether a line may tell that a call without an error has not succeeded. Most lines do not, and need not be
     /// parsed. A key may be written with an escape.
     pub(crate) fn may_differ_from_blocks(line: &[u8]) -> bool {
-        const FLAG: &[u8] = br#""interrupted""#;
-        let is_false = |at: usize| line[at + FLAG.len()..].starts_with(b":false");
-        memmem::find_iter(line, FLAG).any(|at| !is_false(at))
-            || memmem::find(line, br#""toolDenialKind""#).is_some()
-            || memmem::find(line, br"\u00").is_some()
+        static FLAG: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br#""interrupted""#));
+        static DENIAL: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br#""toolDenialKind""#));
+        static ESCAPE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br"\u00"));
+        let is_false = |at: usize| line[at + FLAG.needle().len()..].starts_with(b":false");
+        FLAG.find_iter(line).any(|at| !is_false(at))
+            || DENIAL.find(line).is_some()
+            || ESCAPE.find(line).is_some()
     }
 
     /// Reads what concerns all results of an entry.

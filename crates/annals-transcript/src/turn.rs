@@ -23,6 +23,7 @@ use crate::entry::view::{Assistant, System, SystemKind, Usage, User};
 use crate::entry::{Entry, Flag, Kind};
 use crate::full_view::Step;
 use crate::item::{Item, Part};
+use crate::json::Value;
 use crate::model::Placeholder;
 use crate::prompt::{Input, InputKind};
 use crate::session::{BlockKind, Id, Node, Session};
@@ -183,13 +184,18 @@ impl Tokens {
 
     /// Reads the numbers from the counters in a line of a reply.
     pub fn of_usage(usage: Option<Usage<'_>>) -> Self {
+        Self::of_counters(usage.map(|usage| usage.value()))
+    }
+
+    /// Returns the numbers in the value of `usage`.
+    pub(crate) fn of_counters(usage: Option<Value<'_>>) -> Self {
         let mut tokens = Self::default();
-        for (key, value) in usage.into_iter().flat_map(|usage| usage.value().members()) {
-            let number = match &*key.decode() {
-                "input_tokens" => &mut tokens.input,
-                "output_tokens" => &mut tokens.output,
-                "cache_creation_input_tokens" => &mut tokens.cache_creation,
-                "cache_read_input_tokens" => &mut tokens.cache_read,
+        for (key, value) in usage.into_iter().flat_map(Value::members) {
+            let number = match &*key.decode_bytes() {
+                b"input_tokens" => &mut tokens.input,
+                b"output_tokens" => &mut tokens.output,
+                b"cache_creation_input_tokens" => &mut tokens.cache_creation,
+                b"cache_read_input_tokens" => &mut tokens.cache_read,
                 _ => continue,
             };
             *number = value.as_u64().unwrap_or(0);

@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use annals_transcript::chain::{Chain, Obstacle};
-use annals_transcript::model::{self, Messages, Part};
+use annals_transcript::model::{self, Messages, Part, Role};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
 
 use super::Analysis;
 use super::graph::{self, ItemIndex};
-use crate::request_rules::{self, Rule, Violation};
+use crate::request_rules::{self, Rule, Verdict, Violation};
 
 /// What Claude Code would restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,11 +83,16 @@ impl Evaluation {
 }
 
 impl Analysis<'_> {
-    /// Returns what Claude Code would send of the session itself. `read` returns the bytes of a block.
-    pub(crate) fn evaluate(&self, read: impl FnMut(&BlockSpan) -> Vec<u8>) -> Evaluation {
-        let lines = loaded_lines(self.session);
+    /// Returns what Claude Code would send of the session itself, or of the session with lines behind it, as
+    /// [`Session::with_lines`] returns it. `verdict` returns what the rules of the API say about a block.
+    pub(crate) fn evaluate(
+        &self,
+        session: &Session,
+        verdict: impl FnMut(&BlockSpan, Role, bool) -> Verdict,
+    ) -> Evaluation {
+        let lines = loaded_lines(session);
         let of_items: Vec<_> = self.graph.items.iter().map(|item| lines[item.id.index()]).collect();
-        self.evaluate_as(self.session, &of_items, read)
+        self.evaluate_as(session, &of_items, verdict)
     }
 
     /// Returns how many messages Claude Code would not restore, without a look at their content.
@@ -108,7 +113,7 @@ impl Analysis<'_> {
         &self,
         session: &Session,
         lines: &[Option<usize>],
-        read: impl FnMut(&BlockSpan) -> Vec<u8>,
+        verdict: impl FnMut(&BlockSpan, Role, bool) -> Verdict,
     ) -> Evaluation {
         let chain = Chain::build(session);
         let obstacle = chain.obstacle();
@@ -125,7 +130,7 @@ impl Analysis<'_> {
         };
         found.copies = self.copies.iter().filter(is_restored).copied().collect();
         found.restored = (0..nodes.len()).filter(|item| is_restored(&item) && !self.is_copy(*item)).collect();
-        let violations = request_rules::check(session, &messages, read);
+        let violations = request_rules::check_verdicts(session, &messages, verdict);
         found.refused = violations.into_iter().map(|violation| refused(session, violation)).collect();
         found
     }

@@ -8,25 +8,31 @@ use super::{BrokenLink, Finding, Issue};
 use crate::analysis::graph::{Break, ItemIndex, Link};
 use crate::analysis::{Analysis, Evaluation, wanted};
 use crate::error::Error;
+use crate::request_rules::{FileVerdicts, Verdict};
 use crate::snapshot::Snapshot;
 
-/// Returns what is wrong with the conversation of a session.
-pub(super) fn findings(analysis: &Analysis<'_>, snapshot: &Snapshot) -> Result<Vec<Finding>, Error> {
+/// Returns what Claude Code would send of a session. `verdicts` are those on all blocks of its entries; others are read.
+pub(super) fn evaluation(
+    analysis: &Analysis<'_>,
+    snapshot: &Snapshot,
+    verdicts: &FileVerdicts,
+) -> Result<Evaluation, Error> {
     let mut failure = None;
-    let evaluation = analysis.evaluate(|block| {
-        let bytes = snapshot.span(block.offset, block.length);
-        bytes.unwrap_or_else(|error| {
-            failure.get_or_insert(error);
-            Vec::new()
+    let evaluation = analysis.evaluate(analysis.session, |block, role, is_of_entry| {
+        let known = verdicts.of(block, role).filter(|_| is_of_entry);
+        known.unwrap_or_else(|| {
+            let bytes = snapshot.span(block.offset, block.length).unwrap_or_else(|error| {
+                failure.get_or_insert(error);
+                Vec::new()
+            });
+            Verdict::of(role, &bytes)
         })
     });
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(of_evaluation(analysis, &evaluation)),
-    }
+    failure.map_or(Ok(evaluation), Err)
 }
 
-fn of_evaluation(analysis: &Analysis<'_>, evaluation: &Evaluation) -> Vec<Finding> {
+/// Returns what is wrong with the conversation of a session.
+pub(super) fn findings(analysis: &Analysis<'_>, evaluation: &Evaluation) -> Vec<Finding> {
     let mut found = Found { analysis, findings: Vec::new() };
     let losses = Losses::of(analysis, evaluation);
     if let Some(obstacle) = evaluation.obstacle {

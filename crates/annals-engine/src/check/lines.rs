@@ -1,5 +1,6 @@
 //! What is wrong with single lines, found while a file is read.
 
+use annals_transcript::duplicate::{self, Duplicates};
 use annals_transcript::second_root::{RootKind, second_roots};
 use annals_transcript::session::Session;
 use annals_transcript::{Entry, Flag, Kind, Problem};
@@ -9,7 +10,7 @@ use super::{Finding, Issue};
 use crate::analysis::loaded_lines;
 use crate::error::Error;
 use crate::repair::EarlierRepairs;
-use crate::snapshot::Conversation;
+use crate::snapshot::Snapshot;
 
 /// Collects findings from the entries of one file, which are added in order.
 #[derive(Debug, Default)]
@@ -31,8 +32,8 @@ struct FoundAt {
 }
 
 impl Checker {
-    /// Checks the next entry of the file; `problem` is the result of [`Entry::verify`].
-    pub fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) {
+    /// Checks the next entry of the file; `problem` is the result of [`Entry::verify`]. Returns whether its bytes are UTF-8.
+    pub fn add(&mut self, entry: &Entry<'_>, problem: Option<Problem>) -> bool {
         let (line, offset) = (entry.at().line, entry.at().offset);
         let bytes = entry.bytes();
         if let Some(problem) = problem {
@@ -44,7 +45,8 @@ impl Checker {
         if bytes.ends_with(b"\r\n") {
             self.report_carriage_return(line);
         }
-        if entry.kind() != Kind::Noise && std::str::from_utf8(bytes).is_err() {
+        let is_utf8 = is_utf8(bytes);
+        if entry.kind() != Kind::Noise && !is_utf8 {
             self.report(line, offset, bytes.len(), Issue::InvalidUtf8);
         }
         if problem.is_none_or(Problem::is_readable)
@@ -58,6 +60,7 @@ impl Checker {
         self.last_line = line;
         self.bytes += bytes.len() as u64;
         self.has_entries |= entry.kind() != Kind::Noise;
+        is_utf8
     }
 
     /// Reports messages in the middle of the file that have no parent, for the reasons that are wanted. Such messages are normal after a
@@ -77,14 +80,16 @@ impl Checker {
     }
 
     /// Reports lines whose content is ignored because another line has the same uuid.
-    pub(crate) fn add_duplicates(&mut self, conversation: &Conversation<'_>) -> Result<(), Error> {
-        let nodes = conversation.session().nodes();
-        let duplicates = conversation.duplicates();
+    pub(crate) fn add_duplicates(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        let nodes = snapshot.session().nodes();
+        let duplicates = Duplicates::of(snapshot.session());
         for lines in duplicates.entries() {
             let counts = duplicates.content(lines[0]);
-            let content = conversation.content(counts)?;
+            let body = snapshot.body(&nodes[counts])?;
+            let content = duplicate::content(&Entry::new(&body));
             for &line in lines.iter().filter(|&&line| line != counts) {
-                let differs = conversation.content(line)? != content;
+                let body = snapshot.body(&nodes[line])?;
+                let differs = duplicate::content(&Entry::new(&body)) != content;
                 let issue = Issue::Replaced { by: nodes[counts].at.line, differs };
                 let bytes = usize::try_from(nodes[line].length).unwrap_or(usize::MAX);
                 self.report(nodes[line].at.line, nodes[line].at.offset, bytes, issue);
@@ -217,6 +222,25 @@ impl Times {
     }
 }
 
+/// Returns whether bytes are UTF-8. Parts that are ASCII, as nearly all are, take the least time.
+fn is_utf8(mut bytes: &[u8]) -> bool {
+    const PART: usize = 256;
+    while let Some(part) = bytes.first_chunk::<PART>() {
+        let checked = if part.is_ascii() {
+            PART
+        } else {
+            match std::str::from_utf8(part) {
+                Ok(_) => PART,
+                // The last character of the part may end behind it.
+                Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                Err(_) => return false,
+            }
+        };
+        bytes = &bytes[checked..];
+    }
+    std::str::from_utf8(bytes).is_ok()
+}
+
 /// Returns the first field that a message lacks and that Claude Code needs to restore it.
 fn missing_field(entry: &Entry<'_>) -> Option<&'static str> {
     let head = entry.head();
@@ -300,6 +324,21 @@ mod tests {
         }
         let no_time = SOUND.replace("2026-01", "yesterday") + "\n";
         assert_eq!(check(no_time.as_bytes()), [(1, 1, Issue::MissingField("timestamp"))]);
+    }
+
+    #[test]
+    fn utf8_is_recognised_wherever_its_characters_lie() {
+        for before in 240..270 {
+            for text in ["", "é", "日本", "😀", "😀é日"] {
+                let text = format!("{}{text}{}", "a".repeat(before), "b".repeat(300));
+                assert!(is_utf8(text.as_bytes()), "{text}");
+                let mut bytes = text.into_bytes();
+                bytes.insert(before, 0xE6);
+                assert!(!is_utf8(&bytes), "{before}");
+                bytes.truncate(before + 1);
+                assert!(!is_utf8(&bytes), "{before}");
+            }
+        }
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Whether a repair does something about what a check found. A repair that does nothing is not advised.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+
 use annals_transcript::Problem;
 
 use super::{Finding, Issue, Severity};
+use crate::analysis::{Analysis, Evaluation};
 use crate::error::Error;
-use crate::repair::{self, Plan, RepairOptions};
+use crate::repair::{self, Plan, RepairOptions, Source};
+use crate::request_rules::FileVerdicts;
 use crate::snapshot::Snapshot;
 
 /// What can be done about a finding.
@@ -52,20 +57,22 @@ impl Finding {
     }
 }
 
-/// Notes for each finding that a repair would be for whether there is something to repair. `length` is that of the file.
-pub(super) fn note(findings: &mut [Finding], snapshot: &Snapshot, length: u64) -> Result<(), Error> {
+/// Notes for each finding that a repair would be for whether there is something to repair. `length` is that of the file, and `known` what its
+/// messages are and what of them is sent.
+pub(super) fn note(
+    findings: &mut [Finding],
+    snapshot: &Snapshot,
+    length: u64,
+    verdicts: &FileVerdicts,
+    known: Option<(&Analysis<'_>, &Evaluation)>,
+) -> Result<(), Error> {
     if !findings.iter().any(|finding| is_for_repair(&finding.issue)) {
         return Ok(());
     }
-    // Claude Code does not resume subagents, so that their transcripts are not repaired.
-    let plan = match snapshot.file().agent {
-        Some(_) => None,
-        None => Some(repair::plan(&snapshot.span(0, length)?, &RepairOptions::default())),
-    };
-    if plan.as_ref().is_some_and(|plan| !plan.is_empty()) {
+    let Outlook { has_work, is_complete } = outlook(snapshot, length, verdicts, known)?;
+    if has_work {
         return Ok(());
     }
-    let is_complete = plan.is_some_and(|plan| restores_everything(&plan));
     for finding in findings.iter_mut().filter(|finding| is_for_repair(&finding.issue)) {
         // NUL bytes are not among these: they may stand where a message was, although no other message names it.
         let is_harmless = matches!(
@@ -75,6 +82,60 @@ pub(super) fn note(findings: &mut [Finding], snapshot: &Snapshot, length: u64) -
         finding.remedy = if is_complete && is_harmless { Remedy::NotNeeded } else { Remedy::None };
     }
     Ok(())
+}
+
+/// What a repair would find.
+struct Outlook {
+    /// Whether it would change something.
+    has_work: bool,
+    /// Whether everything is sent as it is.
+    is_complete: bool,
+}
+
+fn outlook(
+    snapshot: &Snapshot,
+    length: u64,
+    verdicts: &FileVerdicts,
+    known: Option<(&Analysis<'_>, &Evaluation)>,
+) -> Result<Outlook, Error> {
+    // Claude Code does not resume subagents, so that their transcripts are not repaired.
+    if snapshot.file().agent.is_some() {
+        return Ok(Outlook { has_work: false, is_complete: false });
+    }
+    if let Some((analysis, evaluation)) = known {
+        let source = OnDisk { snapshot, length, failure: RefCell::new(None) };
+        let has_work = repair::has_work(&source, analysis, evaluation, verdicts);
+        if let Some(error) = source.failure.into_inner() {
+            return Err(error);
+        }
+        if let Some(has_work) = has_work {
+            return Ok(Outlook { has_work, is_complete: evaluation.is_complete() });
+        }
+    }
+    let plan = repair::plan(&snapshot.span(0, length)?, &RepairOptions::default());
+    Ok(Outlook { has_work: !plan.is_empty(), is_complete: restores_everything(&plan) })
+}
+
+/// A transcript whose bytes are read when they are needed.
+struct OnDisk<'a> {
+    snapshot: &'a Snapshot,
+    length: u64,
+    /// The first error.
+    failure: RefCell<Option<Error>>,
+}
+
+impl Source for OnDisk<'_> {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn span(&self, offset: u64, length: u64) -> Cow<'_, [u8]> {
+        let bytes = self.snapshot.span(offset, length).unwrap_or_else(|error| {
+            self.failure.borrow_mut().get_or_insert(error);
+            Vec::new()
+        });
+        bytes.into()
+    }
 }
 
 /// Returns whether it is `annals repair`, without a choice of the user, that should help.

@@ -1,11 +1,14 @@
 //! What is wrong with a file as a whole, and with what lies beside it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use annals_transcript::entry::view::{SpilledOutput, ToolUseResult, User};
 use annals_transcript::paths::SessionPaths;
 use annals_transcript::project::folder_name;
 use annals_transcript::{Entry, Flag, Kind, Problem};
+use memchr::memmem::Finder;
 
 use super::{Finding, FolderFinding, Issue, Unlisted};
 use crate::catalog::ListOptions;
@@ -61,7 +64,8 @@ impl Signs {
     }
 
     fn add_spilled(&mut self, entry: &Entry<'_>) {
-        if memchr::memmem::find(entry.bytes(), b"persistedOutputPath").is_none() {
+        static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("persistedOutputPath"));
+        if entry.kind() != Kind::User || NAME.find(entry.bytes()).is_none() {
             return;
         }
         let result = entry.view::<User>().and_then(|user| user.tool_use_result());
@@ -150,14 +154,26 @@ pub(super) fn open_to_others(root: &Path) -> Option<FolderFinding> {
         return None;
     }
     let files = Selection::of_projects(std::iter::once(projects.clone())).files;
-    let transcripts = files.iter().filter(|file| is_open_to_others(&file.path)).count();
+    let mut folders: HashMap<&Path, bool> = HashMap::new();
+    let mut transcripts = 0;
+    for file in &files {
+        transcripts += usize::from(is_open_to_others(&file.path, &mut folders));
+    }
     (transcripts > 0).then_some(FolderFinding { path: projects, issue: Issue::OpenToOthers { transcripts } })
 }
 
-/// Returns whether every user of the machine can read a file: it allows that, and so do all folders above it.
+/// Returns whether every user of the machine can read a file: it allows that, and so do all folders above it. `folders` has the answers for
+/// folders of other files.
 #[cfg(unix)]
-fn is_open_to_others(path: &Path) -> bool {
-    has_mode(path, 0o004) && path.canonicalize().is_ok_and(|path| path.parent().is_some_and(are_open))
+fn is_open_to_others<'f>(path: &'f Path, folders: &mut HashMap<&'f Path, bool>) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let Ok(metadata) = path.symlink_metadata() else { return false };
+    if metadata.is_symlink() {
+        let target = path.canonicalize();
+        return has_mode(path, 0o004) && target.is_ok_and(|path| path.parent().is_some_and(are_open));
+    }
+    let mut is_open = |folder: &'f Path| *folders.entry(folder).or_insert_with(|| are_open(folder));
+    metadata.permissions().mode() & 0o004 != 0 && path.parent().is_some_and(&mut is_open)
 }
 
 /// Returns whether every user of the machine can enter a folder.
@@ -173,7 +189,7 @@ fn has_mode(path: &Path, bit: u32) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_open_to_others(_: &Path) -> bool {
+fn is_open_to_others(_: &Path, _: &mut HashMap<&Path, bool>) -> bool {
     false
 }
 

@@ -81,7 +81,7 @@ impl FileFacts {
     /// Reads a transcript.
     pub(super) fn read(file: TranscriptFile) -> Result<Self, Error> {
         let mut lines = Lines::default();
-        let snapshot = Snapshot::take_with(file, |entry, _| lines.add(entry))?;
+        let snapshot = Snapshot::take_with(file, |entry, _, _| lines.add(entry))?;
         let conversation = Conversation::of(&snapshot)?;
         let session = snapshot.session();
         let ids = session.id_texts();

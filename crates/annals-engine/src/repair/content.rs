@@ -1,5 +1,7 @@
 //! Content that a request would be refused for: what takes its place.
 
+use std::collections::HashMap;
+
 use annals_transcript::Kind;
 use annals_transcript::json::{Value, quote};
 use annals_transcript::model::Role;
@@ -81,15 +83,18 @@ fn replaced_if_image(inner: Value<'_>, note: &str) -> String {
     String::from_utf8_lossy(inner.bytes()).into_owned()
 }
 
-/// Returns the content of a message with the id of a call replaced, in calls and results.
-pub(super) fn with_call_id(content: Value<'_>, block: usize, new: &str) -> Option<String> {
+/// Returns the content of a message with ids of calls replaced, in calls and results, by the indices of blocks; `None` if there are none.
+pub(super) fn with_call_ids(content: Value<'_>, new_ids: &HashMap<usize, String>) -> Option<String> {
+    if new_ids.is_empty() || !content.is_array() {
+        return None;
+    }
     let blocks: Vec<String> = content
         .items()
         .enumerate()
         .map(|(index, value)| {
-            if index != block {
+            let Some(new) = new_ids.get(&index) else {
                 return String::from_utf8_lossy(value.bytes()).into_owned();
-            }
+            };
             let key = if value.text("type").is_some_and(|kind| kind == "tool_result") {
                 "tool_use_id"
             } else {
@@ -98,7 +103,7 @@ pub(super) fn with_call_id(content: Value<'_>, block: usize, new: &str) -> Optio
             changed(value, key, &quote(new))
         })
         .collect();
-    content.is_array().then(|| format!("[{}]", blocks.join(",")))
+    Some(format!("[{}]", blocks.join(",")))
 }
 
 /// Returns an id or a name with other characters replaced.

@@ -162,13 +162,13 @@ impl Edits {
         }
     }
 
-    /// Returns the bytes to append to a file.
-    pub(super) fn appended(&self, file: &[u8], leaf: Option<&[u8]>) -> Vec<u8> {
+    /// Returns the bytes to append to a file, which ends in a newline or not.
+    pub(super) fn appended(&self, ends_in_newline: bool, leaf: Option<&[u8]>) -> Vec<u8> {
         let mut bytes = Vec::new();
         if self.is_empty() {
             return bytes;
         }
-        if file.last().is_some_and(|&last| last != b'\n') {
+        if !ends_in_newline {
             bytes.push(b'\n');
         }
         for (_, line) in self.lines.iter().filter(|(uuid, _)| Some(uuid) != self.leaf.as_ref()) {
@@ -209,6 +209,9 @@ impl Changes {
 
 /// Returns the object of an entry on one line.
 pub(super) fn on_one_line(json: &[u8]) -> Vec<u8> {
+    if memchr::memchr2(b'\n', b'\r', json).is_none() {
+        return json.to_vec();
+    }
     let mut out = Vec::with_capacity(json.len());
     // A line break outside of a string is white space, and inside of one it is not JSON.
     out.extend(json.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')));
@@ -225,9 +228,22 @@ pub(super) fn set_in_message(json: &[u8], key: &str, value: &str) -> Vec<u8> {
     patch::set_in_document(json, &["message", key], value).unwrap_or_else(|_| json.to_vec())
 }
 
-/// Returns a new user entry with the fields that every entry of a session has, taken from one of them.
+/// Returns the fields that every entry of a session has, as members behind others.
+pub(super) fn common_fields(entry: &[u8]) -> String {
+    let mut fields = String::new();
+    let Some(entry) = Value::new(entry) else { return fields };
+    for key in ["userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"] {
+        let value = entry.get(key).filter(|value| value.is_valid());
+        if let Some(value) = value.and_then(|value| std::str::from_utf8(value.bytes()).ok()) {
+            fields.extend([",", &quote(key), ":", value]);
+        }
+    }
+    fields
+}
+
+/// Returns a new user entry; `fields` are those that [`common_fields`] takes from another entry.
 pub(super) fn new_user_entry(
-    like: &[u8],
+    fields: &str,
     uuid: &str,
     parent: Option<&str>,
     time: &str,
@@ -242,13 +258,7 @@ pub(super) fn new_user_entry(
         json.push_str(",\"isMeta\":true");
     }
     json.extend([",\"uuid\":", &quote(uuid), ",\"timestamp\":", &quote(time)]);
-    let like = Value::new(like);
-    for key in ["userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch", "slug"] {
-        let value = like.and_then(|like| like.get(key)).filter(|value| value.is_valid());
-        if let Some(value) = value.and_then(|value| std::str::from_utf8(value.bytes()).ok()) {
-            json.extend([",", &quote(key), ":", value]);
-        }
-    }
+    json.push_str(fields);
     json.push('}');
     json.into_bytes()
 }

@@ -7,7 +7,7 @@ use annals_transcript::session::Node;
 use annals_transcript::{Flag, Kind};
 
 use super::edits::{ChangeKind, Edits, set, time_text};
-use super::plan::{Attempt, json_of};
+use super::plan::Attempt;
 use crate::analysis::graph::{Break, ItemIndex, Link};
 
 /// How far a plan goes.
@@ -168,12 +168,7 @@ impl Attempt<'_, '_> {
     /// Returns a `last-prompt` that names the leaf: a copy of the last one of the file.
     fn last_prompt(&self, leaf: &str) -> Vec<u8> {
         let is_last_prompt = |node: &&Node| node.kind == Kind::LastPrompt && node.is_read_by_claude_code();
-        let old = self
-            .session()
-            .nodes()
-            .iter()
-            .rfind(is_last_prompt)
-            .map(|node| json_of(&self.planner.bytes, node));
+        let old = self.session().nodes().iter().rfind(is_last_prompt).map(|node| self.planner.json_of(node));
         let old = old.unwrap_or_else(|| {
             let json = self.json(&Edits::default(), self.wanted().leaf);
             let session = Value::new(&json).and_then(|entry| entry.text("sessionId")).unwrap_or_default();

@@ -10,7 +10,7 @@ use annals_transcript::write::new_id;
 use annals_usage::COPY_SUFFIX;
 
 use super::content;
-use super::edits::{ChangeKind, Edits, new_user_entry, set, set_in_message, time_text};
+use super::edits::{ChangeKind, Edits, common_fields, new_user_entry, set, set_in_message, time_text};
 use super::plan::Attempt;
 use crate::analysis::Evaluation;
 use crate::analysis::graph::ItemIndex;
@@ -51,6 +51,12 @@ impl Attempt<'_, '_> {
             }
         }
         best
+    }
+
+    /// Returns whether [`Attempt::mend_content`] finds something better.
+    pub(super) fn can_mend_content(&self, from: &(Edits, Evaluation)) -> bool {
+        let improves = |mended: (Edits, Evaluation)| mended.1.score() < from.1.score();
+        FIXES.into_iter().any(|fixes| self.fixed(fixes, from).is_some_and(improves))
     }
 
     /// Carries out fixes one after the other; `None` if one of them changes nothing.
@@ -114,12 +120,14 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
     let callers = Callers::of(attempt.graph());
     let mut has_changed = false;
     for &item in &attempt.wanted().entries {
-        for (index, span) in
-            attempt.blocks(item).iter().enumerate().filter(|(_, span)| is_call_or_result(span))
-        {
-            let json = attempt.json(edits, item);
-            let Some(content) = content_of(&json) else { continue };
-            let (Some(block), Some(id)) = (content.items().nth(index), span.tool) else { continue };
+        if !attempt.blocks(item).iter().any(is_call_or_result) {
+            continue;
+        }
+        let json = attempt.json(edits, item);
+        let Some(content) = content_of(&json) else { continue };
+        let mut new_ids = HashMap::new();
+        for (index, (span, block)) in attempt.blocks(item).iter().zip(content.items()).enumerate() {
+            let Some(id) = span.tool.filter(|_| is_call_or_result(span)) else { continue };
             let key = if is_result(span) { "tool_use_id" } else { "id" };
             let text = block.text(key).unwrap_or_default();
             let is_renamed = *text != attempt.session().id_texts().get(id);
@@ -129,11 +137,11 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
             } else {
                 calls.call(id, item, &text, is_renamed)
             };
-            let new = new.filter(|_| !is_renamed);
-            if let Some(content) = new.and_then(|new| content::with_call_id(content, index, &new)) {
-                attempt.set_content(edits, item, &content, "call-id-unique");
-                has_changed = true;
-            }
+            new_ids.extend(new.filter(|_| !is_renamed).map(|new| (index, new)));
+        }
+        if let Some(content) = content::with_call_ids(content, &new_ids) {
+            attempt.set_content(edits, item, &content, "call-id-unique");
+            has_changed = true;
         }
     }
     has_changed
@@ -176,15 +184,19 @@ fn fix_results(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -
     let mut has_changed = false;
     for missing in now.missing.iter().filter(|missing| attempt.node(missing.item).kind == Kind::Assistant) {
         let spans = attempt.blocks(missing.item);
-        for &block in &missing.blocks {
-            let span = spans.get(block).filter(|span| span.kind == BlockKind::ToolUse);
-            let Some(old) = span.map(|span| span.tool) else { continue };
-            let json = attempt.json(edits, missing.item);
-            let call = content_of(&json).and_then(|content| content.items().nth(block));
-            let Some(id) = call.and_then(|call| call.text("id")).map(Cow::into_owned) else { continue };
+        let is_call = |block: &usize| spans.get(*block).is_some_and(|span| span.kind == BlockKind::ToolUse);
+        if !missing.blocks.iter().any(is_call) {
+            continue;
+        }
+        let json = attempt.json(edits, missing.item);
+        let fields = common_fields(&json);
+        let calls: Vec<Value<'_>> = content_of(&json).into_iter().flat_map(Value::items).collect();
+        for &block in missing.blocks.iter().filter(|block| is_call(block)) {
+            let id = calls.get(block).and_then(|call| call.text("id"));
+            let Some(id) = id else { continue };
             let results = results.get_or_insert_with(|| Results::of(attempt));
-            if !results.has(attempt, edits, &id, old) {
-                results.add(attempt, edits, missing.item, &json, &id);
+            if !results.has(attempt, edits, &id, spans[block].tool) {
+                results.add(attempt, edits, missing.item, &fields, &id);
                 has_changed = true;
             }
         }
@@ -196,6 +208,8 @@ fn fix_results(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -
 struct Results {
     by_call: HashMap<Option<Id>, Vec<ItemIndex>>,
     next: HashMap<ItemIndex, ItemIndex>,
+    /// The calls that each entry answers which was looked at. The fix changes none of them.
+    answered: HashMap<ItemIndex, HashSet<String>>,
 }
 
 impl Results {
@@ -203,26 +217,31 @@ impl Results {
         let mut by_call: HashMap<Option<Id>, Vec<ItemIndex>> = HashMap::new();
         for &item in &attempt.wanted().entries {
             for block in attempt.blocks(item).iter().filter(|block| is_result(block)) {
-                by_call.entry(block.tool).or_default().push(item);
+                let items = by_call.entry(block.tool).or_default();
+                if items.last() != Some(&item) {
+                    items.push(item);
+                }
             }
         }
         let next = attempt.analysis.path.windows(2).map(|pair| (pair[0], pair[1])).collect();
-        Self { by_call, next }
+        Self { by_call, next, answered: HashMap::new() }
     }
 
     /// Returns whether a call has a result; `old` is the id that it has in the file.
-    fn has(&self, attempt: &Attempt<'_, '_>, edits: &Edits, id: &str, old: Option<Id>) -> bool {
-        let answers = |&item: &ItemIndex| {
-            let json = attempt.json(edits, item);
-            content_of(&json).is_some_and(|content| {
-                content.items().any(|block| block.text("tool_use_id").is_some_and(|one| one == id))
-            })
-        };
-        self.by_call.get(&old).is_some_and(|items| items.iter().any(answers))
+    fn has(&mut self, attempt: &Attempt<'_, '_>, edits: &Edits, id: &str, old: Option<Id>) -> bool {
+        let Some(items) = self.by_call.get(&old) else { return false };
+        items.iter().any(|&item| {
+            let answered = self.answered.entry(item).or_insert_with(|| {
+                let json = attempt.json(edits, item);
+                let blocks = content_of(&json).into_iter().flat_map(Value::items);
+                blocks.filter_map(|block| block.text("tool_use_id").map(Cow::into_owned)).collect()
+            });
+            answered.contains(id)
+        })
     }
 
     /// Adds a result that says that the true one is lost, between the call and what follows it.
-    fn add(&self, attempt: &Attempt<'_, '_>, edits: &mut Edits, call: ItemIndex, json: &[u8], id: &str) {
+    fn add(&self, attempt: &Attempt<'_, '_>, edits: &mut Edits, call: ItemIndex, fields: &str, id: &str) {
         let text = "[The result of this call was lost.]";
         let block = format!(
             "[{{\"tool_use_id\":{},\"type\":\"tool_result\",\"content\":{},\"is_error\":true}}]",
@@ -240,7 +259,7 @@ impl Results {
         };
         let uuid = new_id();
         let time = time_text(time.unwrap_or(0));
-        let entry = new_user_entry(json, &uuid, Some(attempt.uuid(call)), &time, &block, false);
+        let entry = new_user_entry(fields, &uuid, Some(attempt.uuid(call)), &time, &block, false);
         edits.put(&uuid, entry, ChangeKind::Result, None);
         let is_result = |item: ItemIndex| {
             attempt.node(item).kind == Kind::User && attempt.session().has_results(attempt.node(item))
@@ -257,11 +276,16 @@ impl Results {
 fn fix_blocks(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
     let mut has_changed = false;
     let mut renamed: HashSet<String> = HashSet::new();
+    // All blocks of a message are changed at once.
+    let mut seen: HashSet<(ItemIndex, bool, bool)> = HashSet::new();
     for refused in &now.refused {
         if matches!(refused.rule, Rule::FirstUser | Rule::RequestSize | Rule::ImageDimensions) {
             continue;
         }
         let Some(item) = attempt.item(&refused.uuid) else { continue };
+        if !seen.insert((item, refused.rule == Rule::CallId, refused.rule == Rule::ThinkingLast)) {
+            continue;
+        }
         let json = attempt.json(edits, item);
         let Some(content) = content_of(&json) else { continue };
         if refused.rule == Rule::CallId {
@@ -283,15 +307,18 @@ fn fix_blocks(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) ->
 /// Makes results name the new ids of calls.
 fn rename_results(attempt: &Attempt<'_, '_>, edits: &mut Edits, old: &HashSet<String>) {
     for &item in &attempt.wanted().entries {
-        for index in 0..attempt.blocks(item).iter().filter(|block| is_result(block)).count() {
-            let json = attempt.json(edits, item);
-            let Some(content) = content_of(&json) else { continue };
-            let mut results =
-                content.items().enumerate().filter_map(|(at, block)| Some((at, block.text("tool_use_id")?)));
-            let Some((at, id)) = results.nth(index).filter(|(_, id)| old.contains(&**id)) else { continue };
-            if let Some(new) = content::with_call_id(content, at, &content::plain_name(&id)) {
-                attempt.set_content(edits, item, &new, Rule::CallId.name());
-            }
+        let results = attempt.blocks(item).iter().filter(|block| is_result(block)).count();
+        if results == 0 {
+            continue;
+        }
+        let json = attempt.json(edits, item);
+        let Some(content) = content_of(&json) else { continue };
+        let ids = content.items().enumerate();
+        let ids = ids.filter_map(|(at, block)| Some((at, block.text("tool_use_id")?))).take(results);
+        let new_ids =
+            ids.filter(|(_, id)| old.contains(&**id)).map(|(at, id)| (at, content::plain_name(&id)));
+        if let Some(new) = content::with_call_ids(content, &new_ids.collect()) {
+            attempt.set_content(edits, item, &new, Rule::CallId.name());
         }
     }
 }
@@ -326,7 +353,7 @@ fn fix_first(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> 
     let time = time_text(first_time.map_or(0, |time| time - 1));
     let prompt = new_id();
     let text = quote("[The beginning of this conversation was lost.]");
-    let entry = new_user_entry(&json, &prompt, parent, &time, &text, true);
+    let entry = new_user_entry(&common_fields(&json), &prompt, parent, &time, &text, true);
     edits.put(&prompt, entry, ChangeKind::FirstPrompt, None);
     let changed = set(&json, "parentUuid", &quote(&prompt));
     let reason = "it follows the note about the lost beginning";

@@ -4,6 +4,7 @@
 //! read it. A plan that does not make the session better is not made.
 
 use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -11,6 +12,7 @@ use std::io::Read;
 use annals_transcript::Entry;
 use annals_transcript::chain::Chain;
 use annals_transcript::json::Value;
+use annals_transcript::model::Role;
 use annals_transcript::session::{BlockSpan, Node, Session};
 
 use super::edits::{Change, ChangeKind, Changes, Edits, on_one_line};
@@ -19,6 +21,7 @@ use super::{in_place, unnamed};
 use crate::analysis::graph::{Graph, ItemIndex, Places};
 use crate::analysis::wanted::Wanted;
 use crate::analysis::{Analysis, Branch, Evaluation, View};
+use crate::request_rules::{FileVerdicts, Verdict};
 
 /// How a session is repaired.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +70,7 @@ pub fn plan(file: &[u8], options: &RepairOptions) -> Plan {
     let mut first: Option<Plan> = None;
     let mut after = View::default();
     for _ in 0..MAX_ROUNDS {
-        let step = Planner::new(&bytes, options).plan();
+        let step = planned(&bytes, options);
         bytes.extend_from_slice(&step.appended);
         step.changes.iter().for_each(|change| changes.add_of_round(change.clone()));
         after.clone_from(&step.after);
@@ -83,34 +86,110 @@ pub fn plan(file: &[u8], options: &RepairOptions) -> Plan {
     Plan { changes: changes.list, appended, rewritten, after, ..first }
 }
 
+/// Plans one round.
+fn planned(file: &[u8], options: &RepairOptions) -> Plan {
+    let session = Session::read(file).unwrap_or_default();
+    let planner = Planner::of_any(&file, &session, options);
+    if planner.named_lines.is_empty() {
+        return planner.plan(&session);
+    }
+    planner.plan(&read(file, &planner.named_lines))
+}
+
+/// Reads a file with lines behind it.
+fn read(file: &[u8], appended: &[u8]) -> Session {
+    Session::read(file.chain(appended)).unwrap_or_default()
+}
+
+/// Returns whether the plan of a repair would not be empty, without making the plan. `evaluation` is that of the analysis, whose session is the whole
+/// transcript. `None` if only a plan can tell: then there are entries that Claude Code does not read.
+pub(crate) fn has_work(
+    source: &dyn Source,
+    analysis: &Analysis<'_>,
+    evaluation: &Evaluation,
+    verdicts: &FileVerdicts,
+) -> Option<bool> {
+    if unnamed::may_have_any(analysis.session) {
+        return None;
+    }
+    let options = RepairOptions::default();
+    let planner = Planner { known: Some(verdicts), ..Planner::of(source, &options) };
+    Some(Attempt::new(&planner, analysis).improves(evaluation))
+}
+
+/// A transcript that is repaired: its bytes in memory, or on disk.
+pub(crate) trait Source {
+    /// Returns how many bytes it has.
+    fn length(&self) -> u64;
+
+    /// Returns a part of it.
+    fn span(&self, offset: u64, length: u64) -> Cow<'_, [u8]>;
+}
+
+impl Source for &[u8] {
+    fn length(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn span(&self, offset: u64, length: u64) -> Cow<'_, [u8]> {
+        span(self, offset, length).into()
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many bytes of entries plans have read, to test that the work grows with the size of a file only.
+    pub(super) static BYTES_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// One attempt to repair a file.
 pub(super) struct Planner<'b> {
-    /// The file, and behind it entries that had no uuid or no type.
-    pub(super) bytes: Cow<'b, [u8]>,
-    file: &'b [u8],
+    file: &'b dyn Source,
+    /// The lines of entries that had no uuid or no type. They stand behind the file.
+    named_lines: Vec<u8>,
     pub(super) named: Edits,
     places: Places,
     pub(super) options: &'b RepairOptions,
+    /// What the rules of the API say about the blocks of the file, if that is known.
+    known: Option<&'b FileVerdicts>,
+    /// What the rules say about the blocks of the file that were looked at, by their offsets.
+    verdicts: RefCell<HashMap<u64, (Role, Verdict)>>,
 }
 
 impl<'b> Planner<'b> {
-    fn new(file: &'b [u8], options: &'b RepairOptions) -> Self {
-        let (named, places) = unnamed::named(file);
-        let appended = named.appended(file, None);
-        let bytes = if appended.is_empty() { file.into() } else { [file, &appended].concat().into() };
-        Self { bytes, file, named, places, options }
+    /// Plans for a file in which all messages have a uuid and a type.
+    fn of(file: &'b dyn Source, options: &'b RepairOptions) -> Self {
+        Self {
+            file,
+            named_lines: Vec::new(),
+            named: Edits::default(),
+            places: Places::new(),
+            options,
+            known: None,
+            verdicts: RefCell::default(),
+        }
     }
 
-    fn plan(&self) -> Plan {
-        let session = read(&self.bytes, &[]);
-        let Some(analysis) = Analysis::of(&session, &self.places, self.options.branch.as_deref()) else {
-            let view = View { obstacle: Chain::build(&session).obstacle(), ..View::default() };
+    /// Plans for any file. `session` is what can be read in it.
+    fn of_any(file: &'b &'b [u8], session: &Session, options: &'b RepairOptions) -> Self {
+        let planner = Self::of(file, options);
+        if !unnamed::may_have_any(session) {
+            return planner;
+        }
+        let (named, places) = unnamed::named(file);
+        let named_lines = named.appended(ends_in_newline(file), None);
+        Self { named_lines, named, places, ..planner }
+    }
+
+    fn plan(&self, session: &Session) -> Plan {
+        let Some(analysis) = Analysis::of(session, &self.places, self.options.branch.as_deref()) else {
+            let view = View { obstacle: Chain::build(session).obstacle(), ..View::default() };
             return Plan { before: view.clone(), after: view, ..Plan::default() };
         };
         let attempt = Attempt::new(self, &analysis);
         let before = attempt.evaluate(&[]);
         let (edits, after) = attempt.best(&before);
-        let present = self.present(&session, &analysis);
+        let present = self.present(session, &analysis);
         let (present, left_out) = present.unwrap_or_else(|| (analysis.view(&before), 0));
         Plan {
             changes: edits.changes().to_vec(),
@@ -134,33 +213,60 @@ impl<'b> Planner<'b> {
         let left_out = restored.filter(|item| !is_chosen.contains(item)).count();
         Some((present.view(&evaluation), left_out))
     }
+
+    /// Returns a part of the file, or of the lines behind it.
+    fn span(&self, offset: u64, length: u64) -> Cow<'_, [u8]> {
+        match offset.checked_sub(self.file.length()) {
+            None => self.file.span(offset, length),
+            Some(offset) => span(&self.named_lines, offset, length).into(),
+        }
+    }
+
+    /// Returns the object of an entry, on one line.
+    pub(super) fn json_of(&self, node: &Node) -> Vec<u8> {
+        let bytes = self.span(node.at.offset, node.length);
+        on_one_line(Entry::new(&bytes).body().map_or(&[][..], Value::bytes))
+    }
+
+    /// Returns what the rules say about a block of the file or of lines behind it. Every plan asks for the blocks of the file again.
+    fn verdict(&self, appended: &[u8], block: &BlockSpan, role: Role, is_of_entry: bool) -> Verdict {
+        if let Some(offset) = block.offset.checked_sub(self.file.length()) {
+            return Verdict::of(role, span(appended, offset, block.length));
+        }
+        let known = self.known.filter(|_| is_of_entry).and_then(|known| known.of(block, role));
+        if let Some(verdict) = known {
+            return verdict;
+        }
+        let mut verdicts = self.verdicts.borrow_mut();
+        match verdicts.get(&block.offset) {
+            Some((own, verdict)) if *own == role => verdict.clone(),
+            _ => {
+                let verdict = Verdict::of(role, &self.file.span(block.offset, block.length));
+                verdicts.insert(block.offset, (role, verdict.clone()));
+                verdict
+            }
+        }
+    }
 }
 
-/// Reads a file with lines behind it as Claude Code would, and compares with the conversation that is wanted. `uuids` are those of all items.
-pub(super) fn evaluation_of(
-    analysis: &Analysis<'_>,
-    uuids: &[String],
-    file: &[u8],
-    appended: &[u8],
-) -> Evaluation {
-    let session = read(file, appended);
+/// Reads a file as Claude Code would, and compares with the conversation that is wanted. `uuids` are those of all items.
+pub(super) fn evaluation_of(analysis: &Analysis<'_>, uuids: &[String], file: &[u8]) -> Evaluation {
+    let session = Session::read(file).unwrap_or_default();
+    let lines = lines_of(&session, uuids);
+    analysis.evaluate_as(&session, &lines, |block, role, _| {
+        Verdict::of(role, span(file, block.offset, block.length))
+    })
+}
+
+/// Returns the line that counts of each uuid.
+fn lines_of(session: &Session, uuids: &[String]) -> Vec<Option<usize>> {
     let mut line_of: HashMap<String, usize> = HashMap::with_capacity(uuids.len());
     for (index, node) in session.nodes().iter().enumerate() {
         if let Some(id) = node.id.filter(|_| node.is_loaded_by_claude_code()) {
             line_of.insert(session.id_texts().get(id), index);
         }
     }
-    let lines: Vec<_> = uuids.iter().map(|uuid| line_of.get(uuid).copied()).collect();
-    let block = |block: &BlockSpan| match block.offset.checked_sub(file.len() as u64) {
-        None => span(file, block.offset, block.length).to_vec(),
-        Some(offset) => span(appended, offset, block.length).to_vec(),
-    };
-    analysis.evaluate_as(&session, &lines, block)
-}
-
-/// Reads a file with lines behind it.
-fn read(file: &[u8], appended: &[u8]) -> Session {
-    Session::read(file.chain(appended)).unwrap_or_default()
+    uuids.iter().map(|uuid| line_of.get(uuid).copied()).collect()
 }
 
 /// Returns the object of an entry, on one line.
@@ -175,51 +281,64 @@ fn span(bytes: &[u8], offset: u64, length: u64) -> &[u8] {
     &bytes[from..to]
 }
 
+/// Returns whether lines can be appended to a file as they are.
+fn ends_in_newline(file: &dyn Source) -> bool {
+    let length = file.length();
+    length == 0 || file.span(length - 1, 1).last() == Some(&b'\n')
+}
+
 /// The search for the best lines: `linking.rs` links messages, `mend.rs` changes their content, `thinking.rs` removes reasoning.
 pub(super) struct Attempt<'a, 's> {
     pub(super) planner: &'a Planner<'a>,
     pub(super) analysis: &'a Analysis<'s>,
     /// The uuid of each item.
-    uuids: Vec<String>,
+    uuids: OnceCell<Vec<String>>,
     /// The item of each uuid.
-    items: HashMap<String, ItemIndex>,
+    items: OnceCell<HashMap<String, ItemIndex>>,
 }
 
 impl<'a, 's> Attempt<'a, 's> {
     fn new(planner: &'a Planner<'a>, analysis: &'a Analysis<'s>) -> Self {
-        let uuids: Vec<String> =
-            (0..analysis.graph.items.len()).map(|item| analysis.graph.uuid(item)).collect();
-        let items = uuids.iter().cloned().enumerate().map(|(item, uuid)| (uuid, item)).collect();
-        Self { planner, analysis, uuids, items }
+        Self { planner, analysis, uuids: OnceCell::new(), items: OnceCell::new() }
+    }
+
+    /// Returns whether there is a plan that is better than none.
+    fn improves(&self, before: &Evaluation) -> bool {
+        let unchanged = (Edits::default(), before.clone());
+        self.can_mend_content(&unchanged) || self.best_linked(before, unchanged).1.score() < before.score()
     }
 
     /// Returns the best plan: the one that misses the fewest messages with the fewest changes.
     fn best(&self, before: &Evaluation) -> (Edits, Evaluation) {
-        let mut best = self.mend_content((Edits::default(), before.clone()));
+        let best = self.mend_content((Edits::default(), before.clone()));
+        self.without_thinking(self.best_linked(before, best))
+    }
+
+    /// Returns the best plan that links messages, if it is better than `best`.
+    fn best_linked(&self, before: &Evaluation, mut best: (Edits, Evaluation)) -> (Edits, Evaluation) {
         let has_unnamed = !self.planner.named.is_empty();
-        if !best.1.is_complete() || has_unnamed {
-            let mut tried: HashSet<Vec<u8>> = HashSet::new();
-            for (level, names_leaf) in
-                Level::ALL.into_iter().flat_map(|level| [(level, false), (level, true)])
-            {
-                let edits = self.linked(level, names_leaf);
-                let appended = self.appended(&edits);
-                // An attempt reads the whole file several times, and in most files the levels differ in nothing.
-                if tried.contains(&appended) {
-                    continue;
-                }
-                let after = self.evaluate(&appended);
-                tried.insert(appended);
-                let mended = self.mend_content((edits, after));
-                if mended.1.score() < best.1.score() && !self.loses_messages(before, &mended.1) {
-                    best = mended;
-                }
-                if best.1.is_complete() {
-                    break;
-                }
+        if best.1.is_complete() && !has_unnamed {
+            return best;
+        }
+        let mut tried: HashSet<Vec<u8>> = HashSet::new();
+        for (level, names_leaf) in Level::ALL.into_iter().flat_map(|level| [(level, false), (level, true)]) {
+            let edits = self.linked(level, names_leaf);
+            let appended = self.appended(&edits);
+            // In most files the levels differ in nothing.
+            if tried.contains(&appended) {
+                continue;
+            }
+            let after = self.evaluate(&appended);
+            tried.insert(appended);
+            let mended = self.mend_content((edits, after));
+            if mended.1.score() < best.1.score() && !self.loses_messages(before, &mended.1) {
+                best = mended;
+            }
+            if best.1.is_complete() {
+                break;
             }
         }
-        self.without_thinking(best)
+        best
     }
 
     pub(super) fn evaluate_edits(&self, edits: &Edits) -> Evaluation {
@@ -247,13 +366,26 @@ impl<'a, 's> Attempt<'a, 's> {
 
     /// Reads the file with lines behind it as Claude Code would, and compares with the conversation that is wanted.
     fn evaluate(&self, appended: &[u8]) -> Evaluation {
-        evaluation_of(self.analysis, &self.uuids, self.planner.file, appended)
+        let verdict = |block: &BlockSpan, role: Role, is_of_entry: bool| {
+            self.planner.verdict(appended, block, role, is_of_entry)
+        };
+        if self.planner.named_lines.is_empty() {
+            if appended.is_empty() {
+                return self.analysis.evaluate(self.session(), verdict);
+            }
+            if let Some(session) = self.session().with_lines(appended) {
+                return self.analysis.evaluate(&session, verdict);
+            }
+        }
+        let file = self.planner.file.span(0, self.planner.file.length());
+        let session = read(&file, appended);
+        self.analysis.evaluate_as(&session, &lines_of(&session, self.uuids()), verdict)
     }
 
     /// Returns the bytes that edits append to the file.
     fn appended(&self, edits: &Edits) -> Vec<u8> {
         let leaf = edits.leaf.as_ref().map(|_| self.json(edits, self.wanted().leaf));
-        edits.appended(self.planner.file, leaf.as_deref())
+        edits.appended(ends_in_newline(self.planner.file), leaf.as_deref())
     }
 
     /// Puts the leaf behind the other lines.
@@ -270,21 +402,32 @@ impl<'a, 's> Attempt<'a, 's> {
     /// Returns the object of an item as it is after the edits.
     pub(super) fn json(&self, edits: &Edits, item: ItemIndex) -> Vec<u8> {
         let changed = edits.get(self.uuid(item)).map(<[u8]>::to_vec);
-        changed.unwrap_or_else(|| json_of(&self.planner.bytes, self.node(item)))
+        let json = changed.unwrap_or_else(|| self.planner.json_of(self.node(item)));
+        #[cfg(test)]
+        BYTES_READ.set(BYTES_READ.get() + json.len());
+        json
     }
 
     /// Returns the line of an item in the file.
     pub(super) fn line_of(&self, item: ItemIndex) -> Option<u64> {
         let node = self.node(item);
-        (node.at.offset < self.planner.file.len() as u64).then_some(node.at.line)
+        (node.at.offset < self.planner.file.length()).then_some(node.at.line)
     }
 
     pub(super) fn item(&self, uuid: &str) -> Option<ItemIndex> {
-        self.items.get(uuid).copied()
+        let items = self.items.get_or_init(|| {
+            self.uuids().iter().cloned().enumerate().map(|(item, uuid)| (uuid, item)).collect()
+        });
+        items.get(uuid).copied()
     }
 
     pub(super) fn uuid(&self, item: ItemIndex) -> &str {
-        &self.uuids[item]
+        &self.uuids()[item]
+    }
+
+    fn uuids(&self) -> &[String] {
+        let graph = self.graph();
+        self.uuids.get_or_init(|| (0..graph.items.len()).map(|item| graph.uuid(item)).collect())
     }
 
     pub(super) fn node(&self, item: ItemIndex) -> &'s Node {

@@ -6,7 +6,9 @@ use annals_transcript::model;
 use annals_transcript::session::Session;
 
 use super::*;
-use crate::analysis::{Branch, MissingMessage};
+use crate::analysis::graph::Places;
+use crate::analysis::{Analysis, Branch, Evaluation, MissingMessage};
+use crate::request_rules::FileVerdicts;
 use crate::scratch::Scratch;
 
 /// Lines of a conversation: each is `(type, uuid, parent, second, content)`.
@@ -580,4 +582,66 @@ fn a_purge_keeps_the_receipts_while_another_version_is_in_the_trash() {
     let last = scratch.engine.delete(&scratch.file(), true).unwrap();
     scratch.engine.purge(&last).unwrap();
     assert_eq!(receipts(&scratch), 0);
+}
+
+/// Returns a reply with many calls that have the same ids in pairs, and half of the results; the ids have characters that the API refuses.
+fn with_calls(count: usize) -> String {
+    let call = |n: usize| format!(r#"{{"type":"tool_use","id":"t.{}","name":"Read","input":{{}}}}"#, n / 2);
+    let result = |n: usize| format!(r#"{{"type":"tool_result","tool_use_id":"t.{n}","content":"a"}}"#);
+    let array = |blocks: Vec<String>| format!("[{}]", blocks.join(","));
+    let calls = array((0..count).map(call).collect());
+    let results = array((0..count / 2).map(result).collect());
+    file(&[
+        ("user", "u1", "", 0, "Hi"),
+        ("assistant", "a1", "u1", 1, &calls),
+        ("user", "u2", "a1", 2, &results),
+        ("assistant", "a2", "u2", 3, TEXT),
+    ])
+}
+
+#[test]
+fn the_work_grows_with_the_calls_of_a_message_and_not_with_their_square() {
+    let bytes_read = |count: usize| {
+        plan::BYTES_READ.set(0);
+        let plan = repaired(with_calls(count).as_bytes());
+        assert!(plan.after.missing.is_empty() && plan.after.violations.is_empty(), "{:?}", plan.after);
+        plan::BYTES_READ.get()
+    };
+    let (few, many) = (bytes_read(40), bytes_read(160));
+    assert!(many < 6 * few, "{few} bytes for 40 calls, {many} bytes for 160");
+}
+
+#[test]
+fn a_check_knows_without_a_plan_whether_there_is_one() {
+    let links = |file: &str| file.replace(r#""parentUuid":"u2""#, r#""parentUuid":"lost""#);
+    let sound = file(&conversation());
+    let files = [sound.clone(), links(&sound), with_calls(4), with_calls(4).replace("t.", "t")];
+    let mut outcomes = std::collections::HashSet::new();
+    for file in files {
+        let session = Session::read(file.as_bytes()).unwrap();
+        let analysis = Analysis::of(&session, &Places::new(), None).unwrap();
+        let bytes = file.as_bytes();
+        let (mut verdicts, mut spans) = (FileVerdicts::default(), Vec::new());
+        Session::read_with(bytes, |entry, _, blocks| {
+            spans.extend(blocks.iter().map(|block| (entry.kind(), *block)));
+        })
+        .unwrap();
+        for (kind, block) in &spans {
+            let start = usize::try_from(block.offset).unwrap();
+            let end = start + usize::try_from(block.length).unwrap();
+            verdicts.add(*kind, block, &bytes[start..end], true);
+        }
+        let evaluation =
+            analysis.evaluate(&session, |block, role, _| verdicts.of(block, role).unwrap_or_default());
+        let has_work = has_work(&bytes, &analysis, &evaluation, &verdicts);
+        assert_eq!(has_work, Some(!repaired(bytes).is_empty()), "{file}");
+        outcomes.insert(has_work);
+    }
+    assert_eq!(outcomes.len(), 2, "a file with something to repair, and one without");
+    let torn =
+        Session::read(&b"{\"type\":\"user\",\"uuid\":\"a\",\"message\":{\"content\":\"a\"}}\n{\"ty"[..])
+            .unwrap();
+    let analysis = Analysis::of(&torn, &Places::new(), None).unwrap();
+    let known = has_work(&&b""[..], &analysis, &Evaluation::default(), &FileVerdicts::default());
+    assert_eq!(known, None, "a damaged line may hold a message");
 }

@@ -4,11 +4,22 @@ use std::collections::{HashMap, HashSet};
 
 use annals_transcript::json::{Value, quote};
 use annals_transcript::line::Entries;
+use annals_transcript::session::Session;
 use annals_transcript::write::new_id;
-use annals_transcript::{Entry, Kind, Problem};
+use annals_transcript::{Entry, Flag, Kind, Problem};
 
 use super::edits::{ChangeKind, Edits, on_one_line, set};
 use crate::analysis::graph::Places;
+
+/// Returns whether a session may have messages that [`named`] returns.
+pub(super) fn may_have_any(session: &Session) -> bool {
+    session.nodes().iter().any(|node| {
+        let is_named = node.id.is_some() && node.kind.is_message();
+        let may_be_message = node.kind.is_prompt_or_reply() || node.has(Flag::Message);
+        let is_damaged = node.problem.is_some() || node.kind == Kind::Noise;
+        is_damaged || may_be_message && !is_named
+    })
+}
 
 /// Returns the messages of a file that Claude Code does not load because they lack something that can be added.
 pub(super) fn named(file: &[u8]) -> (Edits, Places) {

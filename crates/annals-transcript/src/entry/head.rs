@@ -34,6 +34,10 @@ pub struct Head<'a> {
     pub message_id: Option<JsonStr<'a>>,
     /// `message.content`, or `message` itself where old exports put the content.
     pub content: Option<Value<'a>>,
+    /// `message.model`.
+    pub(crate) model: Option<JsonStr<'a>>,
+    /// `message.usage`, unless it is null.
+    pub(crate) usage: Option<Value<'a>>,
     /// `requestId`.
     pub request: Option<JsonStr<'a>>,
     /// `leafUuid`: the message that a record refers to.
@@ -190,7 +194,7 @@ impl<'a> Head<'a> {
     /// Reads the message at `at`; returns the position after it. Reading its members, too, detects torn lines: most of them
     /// end inside the message.
     fn scan_message<S: Skip>(&mut self, bytes: &'a [u8], at: usize) -> Option<usize> {
-        (self.message_id, self.content) = (None, None);
+        (self.message_id, self.content, self.model, self.usage) = (None, None, None, None);
         if bytes.get(at) != Some(&b'{') {
             let end = S::value_end(bytes, at)?;
             let message = Value::trusted(&bytes[at..end]);
@@ -208,6 +212,10 @@ impl<'a> Head<'a> {
                 self.message_id = found.as_str();
             } else if name == *"content" {
                 self.content = Some(found);
+            } else if name == *"model" {
+                self.model = found.as_str();
+            } else if name == *"usage" {
+                self.usage = Some(found).filter(|usage| !usage.is_null());
             }
             Some(end)
         })

@@ -24,7 +24,7 @@ impl Id {
 /// A session may have millions of ids, and a hash table of all of them would miss the processor's caches at every lookup. An
 /// entry mostly refers to ids that occurred a few entries before, so a small cache of recent ids finds nearly all of them. An
 /// id that it does not find gets a new handle; at the end, [`IdInterner::first_handles`] tells which handles are the same id.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct IdInterner {
     /// The bytes of all texts as [`PackedId`] stores them, without gaps.
     packed: Vec<u8>,
@@ -45,8 +45,7 @@ impl IdInterner {
     /// Returns a handle for a text: the existing one if it is in the cache, and otherwise a new one.
     pub(super) fn intern(&mut self, text: &str) -> Id {
         let packed = PackedId::of(text);
-        #[expect(clippy::cast_possible_truncation, reason = "half of the bits are enough")]
-        let hash = self.hasher.hash_one(packed.bytes()) as u32;
+        let hash = self.hash(packed.bytes());
         let slot = (hash % CACHE_SIZE) as usize;
         if let Some(&Some((cached_hash, id))) = self.cache.get(slot)
             && cached_hash == hash
@@ -61,6 +60,17 @@ impl IdInterner {
         self.packed.extend_from_slice(packed.bytes());
         self.ends.push(self.packed.len());
         id
+    }
+
+    /// Prepares for further ids after `first_handles` has been called.
+    pub(super) fn reopen(&mut self) {
+        let hash = |index: usize| self.hash(self.packed(Id::at(index)));
+        self.hashes = (0..self.len()).map(hash).collect();
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "half of the bits are enough")]
+    fn hash(&self, packed: &[u8]) -> u32 {
+        self.hasher.hash_one(packed) as u32
     }
 
     /// Returns, for each handle by its index, the first handle with the same text.

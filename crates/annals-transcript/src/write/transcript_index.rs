@@ -110,7 +110,7 @@ impl TranscriptIndex {
     fn read_all(&mut self, file: &mut dyn Handle, state: FileState) -> io::Result<()> {
         *self = Self { identity: Some(state.identity), ..Self::new(self.subagent) };
         file.seek(SeekFrom::Start(0))?;
-        let mut session = Session::read_with(file.take(state.length), |entry, problem| {
+        let mut session = Session::read_with(file.take(state.length), |entry, problem, _| {
             if problem.is_none() {
                 self.note_leaf(entry);
             }

@@ -56,8 +56,9 @@ fn selected(
         files.extend(found);
         code = code.or(unread);
     }
+    // A session may be given by its id and by its path, and a path in several ways.
     let mut seen = HashSet::new();
-    files.retain(|file| seen.insert(file.path.clone()));
+    files.retain(|file| seen.insert(file.path.canonicalize().unwrap_or_else(|_| file.path.clone())));
     Ok((files, code))
 }
 

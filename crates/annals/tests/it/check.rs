@@ -108,3 +108,24 @@ fn several_sessions_are_checked_each_once() {
     assert!(both.stderr.contains("in 1 of 2 transcripts"), "{}", both.stderr);
     assert_eq!(annals(&home, &["check", "sound.jsonl", "gone.jsonl"]).code, Some(2));
 }
+
+#[test]
+fn a_session_that_is_named_in_several_ways_is_checked_once() {
+    let home = small_home();
+    let path = transcript();
+    let dotted = format!("./.claude/../{path}");
+    let checked = annals(&home, &["check", "latest", &path, &dotted]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stdout);
+    assert_snapshot!(checked.stderr, @"no problems in 1 transcript");
+}
+
+#[test]
+fn the_plan_of_a_branch_says_how_many_messages_it_leaves_out() {
+    let home = small_home();
+    let lines = Transcript::session("s").user("u1", "One").user("u2", "Two");
+    home.write("s.jsonl", lines.after(Some("u1")).user("u3", "Three").to_string());
+    let plan = annals(&home, &["repair", "s.jsonl", "--branch", "u2", "--json"]).stdout;
+    assert!(plan.contains(r#""leftOut":1,"#), "{plan}");
+    let plan = annals(&home, &["repair", "s.jsonl", "--json"]).stdout;
+    assert!(!plan.contains("leftOut"), "{plan}");
+}
