@@ -151,8 +151,18 @@ impl Selection {
 
     /// Adds the transcripts in the folder of a project.
     pub(crate) fn add_project(&mut self, project: &Path) {
+        self.add_project_visiting(project, |_| {});
+    }
+
+    /// Adds the transcripts in the folder of a project, and calls `visit` for each folder before it is read.
+    pub(crate) fn add_project_visiting(&mut self, project: &Path, mut visit: impl FnMut(&Path)) {
         let projects = project.parent().unwrap_or(project);
-        walk(project, &mut |item| self.add_by_place(projects, item));
+        walk(project, &mut |item| {
+            if let WalkItem::Folder(path) = item {
+                visit(path);
+            }
+            self.add_by_place(projects, item);
+        });
     }
 
     fn add_by_place(&mut self, projects: &Path, item: WalkItem<'_>) {
@@ -276,7 +286,6 @@ pub(crate) fn children(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// What a walk finds.
 pub(crate) enum WalkItem<'a> {
     /// A folder, before it is read.
-    #[cfg_attr(not(feature = "follow"), expect(dead_code, reason = "only following watches folders"))]
     Folder(&'a Path),
     /// A regular file, or a dangling link.
     File(&'a Path),

@@ -1,7 +1,7 @@
 //! Search: everything that was said, thought, called and printed in sessions, found by words.
 //!
 //! [`document`] decides which texts an entry gives, [`index`] stores their words, [`mod@update`] reads what was appended to
-//! transcripts since the last time, and [`find`] answers queries; [`filter`] has their filters. [`mod@scan`] searches the transcripts
+//! transcripts since the last time, with [`listing`] to notice that nothing was, and [`find`] answers queries; [`filter`] has their filters. [`mod@scan`] searches the transcripts
 //! themselves. What words and queries are is decided by
 //! `annals-search`. The index has no texts: what a hit shows is read from its transcript, and a hit whose transcript does not
 //! have that text any more is left out.
@@ -10,11 +10,11 @@ mod document;
 mod filter;
 mod find;
 mod index;
+mod listing;
 mod scan;
 mod update;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -429,22 +429,25 @@ pub(crate) fn status(engine: &Engine, filter: &dyn TextFilter) -> Result<IndexSt
         Err(error) if is_broken(&error) => Ok(None),
         status => status,
     };
-    let nothing = || IndexStatus { behind: update::behind(engine, HashMap::new()), ..IndexStatus::default() };
+    let nothing = || IndexStatus { behind: update::missing(engine), ..IndexStatus::default() };
     status.map(|status| status.unwrap_or_else(nothing)).map_err(|error| Error::index(&path, error))
 }
 
-/// Returns the status of an index that can be searched.
+/// Returns the status of an index that can be searched. It stays open for the search that may follow.
 fn status_of(engine: &Engine, path: &Path, filter: &dyn TextFilter) -> rusqlite::Result<Option<IndexStatus>> {
-    let index = Index::open(path)?.filter(|index| index.settings.rules == filter.fingerprint());
-    let Some(index) = index else { return Ok(None) };
-    let files = index.files()?;
-    Ok(Some(IndexStatus {
+    let index = engine.open_indexes().take(path)?;
+    let Some(index) = index.filter(|index| index.settings.rules == filter.fingerprint()) else {
+        return Ok(None);
+    };
+    let status = IndexStatus {
         exists: true,
         documents: index.documents()?,
-        files: files.len(),
+        files: index.number_of_files()?,
         size: path.metadata().map_or(0, |metadata| metadata.len()),
-        behind: update::behind(engine, files),
-    }))
+        behind: update::behind(engine, &index)?,
+    };
+    engine.open_indexes().put(index);
+    Ok(Some(status))
 }
 
 pub(crate) fn clear(engine: &Engine) -> Result<(), Error> {

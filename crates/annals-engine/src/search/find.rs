@@ -80,7 +80,7 @@ pub(super) fn find(
         total,
         sessions,
         ranking,
-        behind: if options.measure_behind { Some(update::behind(engine, index.files()?)) } else { None },
+        behind: if options.measure_behind { Some(update::behind(engine, index)?) } else { None },
         next,
         corrections: if total == 0 { misspelt_words(&connection, query)? } else { Vec::new() },
         cut,

@@ -3,6 +3,7 @@
 //! | table | a row for |
 //! |---|---|
 //! | `files` | each transcript: how far it was indexed, in the same transaction as what was found there |
+//! | `projects` | each folder of a project that has one of them, and what was in it when all of them were indexed ([`Listing`]) |
 //! | `documents` | each part of a message, once, with one place where it stands: a file, and the bytes of the entry in it; later documents have larger numbers |
 //! | `copies` | each further place of a document |
 //! | `text` | the tokens of a document (FTS5, without the text) |
@@ -23,7 +24,7 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use annals_search::{Part, Role, TOKENIZER};
 use annals_transcript::checkpoint::Checkpoint;
@@ -34,12 +35,13 @@ use rusqlite::{
 };
 
 use super::document::Subject;
+use super::listing::{Listing, Stamp, stamp};
 use crate::database::{move_away, move_back, remove_file, version};
 use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
 
 /// The version of the layout and of everything that decides what is stored: documents, tokens, identities.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 /// How many KiB of the database stay in memory between two searches, at most.
 const READ_CACHE: i64 = 32 << 10;
@@ -200,7 +202,7 @@ impl Index {
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let unsafe_in_uri = |byte: u8| !byte.is_ascii_alphanumeric() && !b"/._-".contains(&byte);
         let mut uri = "file:".to_owned();
-        for &byte in path.as_os_str().as_encoded_bytes() {
+        for &byte in path_bytes(path) {
             if unsafe_in_uri(byte) {
                 let _ = write!(uri, "%{byte:02x}");
             } else {
@@ -322,8 +324,39 @@ impl Index {
     /// Returns the transcripts that the index knows.
     pub(super) fn files(&self) -> rusqlite::Result<HashMap<PathBuf, IndexedFile>> {
         let mut statement = self.connection.prepare(&format!("SELECT {FILE_COLUMNS} FROM files"))?;
-        let rows = statement
-            .query_map([], |row| Ok((stored_path(row.get_ref(0)?.as_blob()?), indexed_file(row)?)))?;
+        statement.query_map([], named_file)?.collect()
+    }
+
+    /// Returns the transcripts below a folder that the index knows.
+    pub(super) fn files_below(&self, folder: &Path) -> rusqlite::Result<HashMap<PathBuf, IndexedFile>> {
+        let sql = format!("SELECT {FILE_COLUMNS} FROM files WHERE path > ?1 AND path < ?2");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.query_map(range_below(folder), named_file)?.collect()
+    }
+
+    /// Returns how many transcripts the index knows.
+    pub(super) fn number_of_files(&self) -> rusqlite::Result<usize> {
+        self.connection.query_row("SELECT count(*) FROM files", [], |row| row.get(0))
+    }
+
+    /// Returns the projects whose transcripts the index knows, each with what it had when all of them were indexed.
+    pub(super) fn projects(&self) -> rusqlite::Result<HashMap<PathBuf, Option<Listing>>> {
+        let mut statement = self.connection.prepare("SELECT path, listing FROM projects")?;
+        let rows = statement.query_map([], |row| {
+            let listing = row.get_ref(1)?.as_blob_or_null()?.and_then(Listing::parse);
+            Ok((stored_path(row.get_ref(0)?.as_blob()?), listing))
+        })?;
+        rows.collect()
+    }
+
+    /// Returns the states of the transcripts below a folder; `None` if one of them is not indexed to its end.
+    pub(super) fn states_below(&self, folder: &Path) -> rusqlite::Result<Option<Vec<(PathBuf, Stamp)>>> {
+        let sql = "SELECT path, state FROM files WHERE path > ?1 AND path < ?2 ORDER BY path";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(range_below(folder), |row| {
+            let path = stored_path(row.get_ref(0)?.as_blob()?);
+            Ok(parse_state(row.get_ref(1)?.as_str()?).map(|state| (path, state)))
+        })?;
         rows.collect()
     }
 
@@ -331,7 +364,7 @@ impl Index {
     pub(super) fn file(&self, path: &Path) -> rusqlite::Result<Option<IndexedFile>> {
         let sql = format!("SELECT {FILE_COLUMNS} FROM files WHERE path = ?1");
         let mut statement = self.connection.prepare_cached(&sql)?;
-        statement.query_row([path.as_os_str().as_encoded_bytes()], indexed_file).optional()
+        statement.query_row([path_bytes(path)], indexed_file).optional()
     }
 
     /// Returns a transcript by its number.
@@ -363,6 +396,7 @@ impl Index {
                 if let Some(file) = change.file(path)? {
                     change.remove_documents(file)?;
                     change.execute("DELETE FROM files WHERE id = ?1", [file])?;
+                    change.forget_listing(path)?;
                 }
             }
             Ok(())
@@ -465,6 +499,16 @@ impl Index {
 /// The columns of [`indexed_file`], behind the path.
 const FILE_COLUMNS: &str = "path, state, checkpoint, lines, calls";
 
+fn named_file(row: &Row<'_>) -> rusqlite::Result<(PathBuf, IndexedFile)> {
+    Ok((stored_path(row.get_ref(0)?.as_blob()?), indexed_file(row)?))
+}
+
+/// Returns the two paths between which everything below a folder lies.
+fn range_below(folder: &Path) -> [Vec<u8>; 2] {
+    let separator = u8::try_from(std::path::MAIN_SEPARATOR).unwrap_or(b'/');
+    [separator, separator + 1].map(|end| [path_bytes(folder), &[end]].concat())
+}
+
 fn indexed_file(row: &Row<'_>) -> rusqlite::Result<IndexedFile> {
     let checkpoint: String = row.get(2)?;
     let checkpoint = Checkpoint::parse(&checkpoint).unwrap_or_default();
@@ -522,6 +566,7 @@ fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::R
          CREATE TABLE files (
              id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB UNIQUE, root INTEGER, session TEXT, agent TEXT,
              state TEXT, checkpoint TEXT, lines INTEGER, calls TEXT);
+         CREATE TABLE projects (path BLOB UNIQUE, listing BLOB);
          CREATE TABLE documents (
              id INTEGER PRIMARY KEY, identity INTEGER UNIQUE, file INTEGER, offset INTEGER, length INTEGER,
              number INTEGER, part INTEGER, role INTEGER, is_error INTEGER, time INTEGER,
@@ -579,7 +624,30 @@ impl Change<'_> {
 
     /// Returns the number of a file.
     fn file(&self, path: &Path) -> rusqlite::Result<Option<i64>> {
-        self.one("SELECT id FROM files WHERE path = ?1", [path.as_os_str().as_encoded_bytes()])
+        self.one("SELECT id FROM files WHERE path = ?1", [path_bytes(path)])
+    }
+
+    /// Stores what the folder of a project had when all of its transcripts were indexed.
+    pub(super) fn set_listing(&self, project: &Path, listing: &Listing) -> rusqlite::Result<()> {
+        self.execute(
+            "INSERT INTO projects (path, listing) VALUES (?1, ?2) ON CONFLICT (path) DO UPDATE SET listing = ?2",
+            params![path_bytes(project), listing.to_bytes()],
+        )?;
+        Ok(())
+    }
+
+    /// Removes the listing that names a transcript, and its project if the index knows no other transcript of it.
+    fn forget_listing(&self, path: &Path) -> rusqlite::Result<()> {
+        for folder in path.ancestors().skip(1) {
+            let sql = "UPDATE projects SET listing = NULL WHERE path = ?1";
+            if self.execute(sql, [path_bytes(folder)])? > 0 {
+                let [after, before] = range_below(folder);
+                let sql = "DELETE FROM projects WHERE path = ?1 \
+                           AND NOT EXISTS (SELECT 1 FROM files WHERE path > ?2 AND path < ?3)";
+                self.execute(sql, params![path_bytes(folder), after, before])?;
+            }
+        }
+        Ok(())
     }
 
     /// Stores the documents of a file, and how far it was read.
@@ -599,13 +667,17 @@ impl Change<'_> {
         let root = self.name(NameKind::Root, &part.root.to_string_lossy())?;
         let IndexedFile { state, progress, calls } = &part.indexed;
         let TranscriptFile { path, session, agent } = &part.file;
+        if let Some(project) = project_of(&part.root, path) {
+            // Its files are compared even if it does not exist any more.
+            self.execute("INSERT OR IGNORE INTO projects (path) VALUES (?1)", [path_bytes(&project)])?;
+        }
         self.execute(
             "INSERT INTO files (path, root, session, agent, state, checkpoint, lines, calls) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) \
              ON CONFLICT (path) DO UPDATE SET root = ?2, session = ?3, agent = ?4, state = ?5, checkpoint = ?6, \
              lines = ?7, calls = ?8",
             params![
-                path.as_os_str().as_encoded_bytes(),
+                path_bytes(path),
                 root,
                 session,
                 agent,
@@ -763,12 +835,28 @@ impl Change<'_> {
     }
 }
 
+/// Returns the folder of the project that a transcript is in.
+fn project_of(root: &Path, transcript: &Path) -> Option<PathBuf> {
+    let project = transcript.strip_prefix(root).ok()?.components().next()?;
+    Some(root.join(project))
+}
+
 /// Returns the state of a file as it is stored and compared.
 pub(super) fn spell_state(state: &FileState) -> String {
-    let since_1970 = state.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let modified = since_1970.map_or(0, |time| time.as_nanos());
-    let (device, inode) = state.identity;
-    format!("{:x}.{modified:x}.{device:x}.{inode:x}", state.length)
+    let [length, modified, device, inode] = stamp(state);
+    format!("{length:x}.{modified:x}.{device:x}.{inode:x}")
+}
+
+/// Reads a state that was stored; `None` for other text.
+fn parse_state(text: &str) -> Option<Stamp> {
+    let mut numbers = text.split('.').map(|number| u64::from_str_radix(number, 16).ok());
+    let state = [numbers.next()??, numbers.next()??, numbers.next()??, numbers.next()??];
+    numbers.next().is_none().then_some(state)
+}
+
+/// Returns a path as it is stored.
+pub(super) fn path_bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
 }
 
 /// Returns a path that was stored.

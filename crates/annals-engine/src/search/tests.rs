@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::UNIX_EPOCH;
 
 use annals_search::Tokens;
 use annals_transcript::Reader;
@@ -67,6 +68,34 @@ impl World {
 
     fn index(&self) -> PathBuf {
         self.engine().home().search_index()
+    }
+
+    #[cfg(unix)]
+    /// Gives all folders of transcripts a time long ago, later ones with each call. As on a clock without steps, a folder that
+    /// changed between two calls has another time.
+    fn age_folders(&self) {
+        static AGED: AtomicUsize = AtomicUsize::new(0);
+        let seconds = AGED.fetch_add(1, Ordering::Relaxed) as u64;
+        let time = UNIX_EPOCH + Duration::from_secs(1_000_000_000 + seconds);
+        let mut folders = vec![self.folder.path().join("root/projects")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+                folders.extend(entry.file_type().unwrap().is_dir().then(|| entry.path()));
+            }
+            fs::File::open(&folder).unwrap().set_modified(time).unwrap();
+        }
+    }
+
+    #[cfg(unix)]
+    /// Returns how many projects have a listing.
+    fn listings(&self) -> usize {
+        let index = Index::open(&self.index()).unwrap().unwrap();
+        index.projects().unwrap().into_values().flatten().count()
+    }
+
+    #[cfg(unix)]
+    fn behind(&self) -> Behind {
+        self.engine().index_status(&Unfiltered).unwrap().behind
     }
 
     fn update(&self) -> IndexReport {
@@ -578,6 +607,94 @@ fn what_the_index_lacks_is_known() {
     assert_eq!((status().exists, world.index().exists()), (false, false));
 }
 
+#[cfg(unix)]
+#[test]
+fn what_the_index_lacks_is_known_without_reading_folders() {
+    let world = World::new();
+    let agents = world.path(FIRST).with_extension("").join("subagents");
+    fs::create_dir_all(&agents).unwrap();
+    world.write(FIRST, session(FIRST));
+    world.write(SECOND, session(SECOND));
+    world.age_folders();
+    world.update();
+    assert_eq!((world.listings(), world.behind()), (1, Behind::default()));
+    // A file that grows does not change its folder.
+    let length = |session| fs::metadata(world.path(session)).unwrap().len();
+    let before = length(FIRST);
+    world.write(FIRST, session(FIRST).user("u9", "more"));
+    assert_eq!(world.behind(), Behind { files: 1, bytes: length(FIRST) - before });
+    assert_eq!((world.update().files, world.behind()), (1, Behind::default()));
+    // A new file does, wherever it is.
+    let agent = agents.join("agent-a1.jsonl");
+    fs::write(&agent, session(FIRST).to_string()).unwrap();
+    let agent_length = fs::metadata(&agent).unwrap().len();
+    assert_eq!(world.behind(), Behind { files: 1, bytes: agent_length });
+    world.age_folders();
+    assert_eq!((world.update().files, world.listings(), world.behind()), (1, 1, Behind::default()));
+    // So does one that is removed or takes the place of another.
+    fs::remove_file(&agent).unwrap();
+    assert_eq!(world.behind(), Behind { files: 1, bytes: 0 });
+    fs::write(agents.join("new"), session(FIRST).user("u9", "other").to_string()).unwrap();
+    fs::rename(agents.join("new"), &agent).unwrap();
+    assert_eq!(world.behind().files, 1);
+    world.update();
+    world.age_folders();
+    world.update();
+    assert_eq!((world.listings(), world.behind()), (1, Behind::default()));
+    // A project that is gone is noticed by what the index has of it.
+    fs::remove_dir_all(world.folder.path().join("root/projects/-p")).unwrap();
+    assert_eq!(world.behind(), Behind { files: 3, bytes: 0 });
+    assert_eq!((world.update().removed, world.listings(), world.behind()), (3, 0, Behind::default()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_listing_is_kept_only_if_everything_is_indexed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let world = World::new();
+    generate::session(&mut fs::File::create(world.path(FIRST)).unwrap(), 3, 60_000).unwrap();
+    world.age_folders();
+    let engine = world.engine();
+    let stop = |_| ControlFlow::Break(());
+    assert!(!engine.update_index(&Unfiltered, &IndexOptions::default(), stop).unwrap().is_complete);
+    assert_eq!(world.listings(), 0);
+    assert_eq!(world.behind().files, 1);
+    // A dangling link may lead to a transcript later, which changes no folder.
+    let elsewhere = world.folder.path().join("elsewhere.jsonl");
+    std::os::unix::fs::symlink(&elsewhere, world.path(SECOND)).unwrap();
+    world.age_folders();
+    world.update();
+    assert_eq!((world.listings(), world.behind()), (0, Behind::default()));
+    fs::write(&elsewhere, session(SECOND).to_string()).unwrap();
+    assert_eq!(world.behind().files, 1);
+    world.update();
+    world.age_folders();
+    world.update();
+    assert_eq!(world.listings(), 1);
+    // A folder that changed a moment ago may change again at the same time.
+    fs::create_dir(world.folder.path().join("root/projects/-p/new")).unwrap();
+    world.update();
+    let index = Index::open(&world.index()).unwrap().unwrap();
+    let project = world.folder.path().join("root/projects/-p");
+    let listing = index.projects().unwrap().remove(&project).unwrap().unwrap();
+    assert_eq!(listing.compare(&project), listing::Difference::Folders);
+    // Nothing tells whether an unreadable folder has transcripts; the superuser can read it.
+    let hidden = world.folder.path().join("root/projects/-p/new");
+    fs::set_permissions(&hidden, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read_dir(&hidden).is_err() {
+        world.age_folders();
+        let report = engine
+            .update_index(&Unfiltered, &IndexOptions::default(), |_| ControlFlow::Continue(()))
+            .unwrap();
+        assert_eq!(report.errors.len(), 1);
+        let index = Index::open(&world.index()).unwrap().unwrap();
+        let listing = index.projects().unwrap().remove(&project).unwrap().unwrap();
+        assert_eq!(listing.compare(&project), listing::Difference::Folders);
+    }
+    fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
 #[test]
 fn an_update_that_is_stopped_goes_on_later() {
     let world = World::new();
@@ -876,6 +993,9 @@ fn an_update_that_is_killed_loses_nothing_but_time() {
     fs::remove_file(world.path(other)).unwrap();
     world.write(SECOND, session(SECOND).user("u9", "水壺 once more"));
     generate::session(&mut fs::File::create(world.path(FIRST)).unwrap(), 13, 90_000).unwrap();
+    // What the project has is stored as well.
+    #[cfg(unix)]
+    world.age_folders();
     let mut after = 1;
     let mut kills = 0;
     // Each process gets further than the one before: what it committed stays.
@@ -885,9 +1005,13 @@ fn an_update_that_is_killed_loses_nothing_but_time() {
         let found = world.search("水壺", &SearchOptions::default());
         assert!((1..=2).contains(&found.total), "{found:?}");
         assert_eq!(found.hits.len() as u64, found.total);
+        #[cfg(unix)]
+        assert!(world.listings() == 0 || world.behind() == Behind::default());
         assert!(kills < 100);
     }
     assert!(kills > 8, "{kills}");
+    #[cfg(unix)]
+    assert_eq!((world.listings(), world.behind()), (1, Behind::default()));
     assert_eq!(world.update().files, 0);
     assert_like_new(&world);
 }
@@ -1496,6 +1620,10 @@ proptest! {
             lengths[number] = cut.index(texts[number].len() + 1).max(lengths[number]);
             let path = world.path([FIRST, SECOND][number]);
             fs::write(path, &texts[number].as_bytes()[..lengths[number]]).unwrap();
+            #[cfg(unix)]
+            if lengths[number] % 2 == 0 {
+                world.age_folders();
+            }
             world.update();
         }
         world.write(SECOND, &texts[1]);

@@ -21,6 +21,7 @@ use rayon::prelude::*;
 
 use super::document::{self, Setting, Subject};
 use super::index::{FilePart, Index, IndexedFile, NewDocument, spell_state};
+use super::listing::{Difference, Listing};
 use super::{Behind, IndexOptions, IndexProgress, IndexReport, TextFilter};
 use crate::catalog::Activities;
 use crate::database::remove_file;
@@ -91,14 +92,33 @@ pub(super) fn update_opened(
     options: &IndexOptions,
     progress: &mut dyn FnMut(IndexProgress) -> ControlFlow<()>,
 ) -> rusqlite::Result<IndexReport> {
-    let mut report = IndexReport::default();
-    let indexed = index.files()?;
-    let (work, gone) = compare(found_files(engine, &mut report.errors), indexed);
+    let Comparison { work, gone, read_projects, errors } = compare(engine, index)?;
     index.remove(&gone)?;
-    report.removed = gone.len();
+    let mut report = IndexReport { removed: gone.len(), errors, ..IndexReport::default() };
     let reader = Reader::new(engine, filter, options);
     read_and_store(index, work, reader, &mut report, progress)?;
+    if report.is_complete {
+        save_listings(index, &read_projects)?;
+    }
+    report.errors.extend(read_projects.into_iter().flat_map(|project| project.errors));
     Ok(report)
+}
+
+/// Stores what projects had when their folders were read, unless something of it could not be read or is not indexed to its end.
+fn save_listings(index: &mut Index, projects: &[ReadProject]) -> rusqlite::Result<()> {
+    let mut listings = Vec::new();
+    for ReadProject { path, folders, files, errors, read_at } in projects {
+        let Some(states) = index.states_below(path)? else { continue };
+        let are_indexed =
+            states.len() == files.len() && states.iter().all(|(path, _)| files.binary_search(path).is_ok());
+        if errors.is_empty() && are_indexed {
+            listings.extend(Listing::new(path, folders, &states, *read_at).map(|listing| (path, listing)));
+        }
+    }
+    if listings.is_empty() {
+        return Ok(());
+    }
+    index.change(|change| listings.iter().try_for_each(|(path, listing)| change.set_listing(path, listing)))
 }
 
 /// Updates the index for some transcripts that were created, changed or removed. Returns `None` if there is no index that can be
@@ -147,7 +167,7 @@ pub(super) fn forget(path: &Path, transcript: &Path) -> rusqlite::Result<()> {
     let identity = |state: FileState| state.identity;
     let now = FileState::of(transcript).ok().flatten().map(identity);
     let before = indexed.get(transcript).map(|indexed| indexed.progress.checkpoint.identity());
-    let (_, mut gone) = compare(Vec::new(), indexed);
+    let mut gone = gone_files(indexed);
     if before.is_some() && before != now {
         gone.push(transcript.to_owned());
     }
@@ -199,10 +219,21 @@ fn open(path: &Path, rules: u64, text_limit: usize) -> rusqlite::Result<(Index, 
     index.map(|index| (index, true)).ok_or_else(|| rusqlite::Error::InvalidPath(path.to_owned()))
 }
 
-/// Returns how much an index with these files lacks.
-pub(super) fn behind(engine: &Engine, indexed: HashMap<PathBuf, IndexedFile>) -> Behind {
-    let (work, gone) = compare(found_files(engine, &mut Vec::new()), indexed);
-    Behind { files: gone.len() + work.len(), bytes: work.iter().map(Work::bytes).sum() }
+/// Returns how much an index lacks.
+pub(super) fn behind(engine: &Engine, index: &Index) -> rusqlite::Result<Behind> {
+    let Comparison { work, gone, .. } = compare(engine, index)?;
+    Ok(Behind { files: gone.len() + work.len(), bytes: work.iter().map(Work::bytes).sum() })
+}
+
+/// Returns how much there is to index if there is no index.
+pub(super) fn missing(engine: &Engine) -> Behind {
+    let (projects, _) = all_projects(engine);
+    let read: Vec<_> = projects.par_iter().map(|(root, project)| ReadProject::at(root, project)).collect();
+    let found = read.into_iter().flat_map(|(found, _)| found);
+    found.fold(Behind::default(), |behind, found| Behind {
+        files: behind.files + 1,
+        bytes: behind.bytes + found.state.length,
+    })
 }
 
 /// A transcript on disk.
@@ -225,37 +256,58 @@ impl FoundFile {
     }
 }
 
-/// Returns the transcripts in the config folders. Every search looks at all of them, so that projects are read on several threads.
-fn found_files(engine: &Engine, errors: &mut Vec<Error>) -> Vec<FoundFile> {
-    let mut found = Vec::new();
+/// Returns the folders of all projects, each behind its root, and what could not be read.
+fn all_projects(engine: &Engine) -> (Vec<(PathBuf, PathBuf)>, Vec<Error>) {
+    let (mut projects, mut errors) = (Vec::new(), Vec::new());
     for root in engine.roots().projects() {
-        let folders = project_folders(&root).unwrap_or_else(|error| {
-            errors.push(error);
-            Vec::new()
-        });
-        let of_projects: Vec<_> =
-            folders.par_iter().map(|project| found_in_project(project, &root)).collect();
-        for (files, failed) in of_projects {
-            found.extend(files);
-            errors.extend(failed);
+        match project_folders(&root) {
+            Ok(folders) => projects.extend(folders.into_iter().map(|project| (root.clone(), project))),
+            Err(error) => errors.push(error),
         }
     }
-    found
+    (projects, errors)
 }
 
-/// Returns the transcripts in the folder of a project, and what could not be read.
-fn found_in_project(project: &Path, root: &Path) -> (Vec<FoundFile>, Vec<Error>) {
-    let mut selection = Selection::default();
-    selection.add_project(project);
-    let mut errors = selection.errors;
-    let found = |file: TranscriptFile| match FileState::of(&file.path) {
-        Ok(state) => state.map(|state| FoundFile { file, root: root.to_owned(), state }),
-        Err(error) => {
-            errors.push(Error::read(&file.path, error));
-            None
+/// The folder of a project as it was read.
+#[derive(Debug)]
+struct ReadProject {
+    path: PathBuf,
+    /// The folders, each with its state before it was read.
+    folders: Vec<(PathBuf, FileState)>,
+    /// The transcripts, in the order of their paths.
+    files: Vec<PathBuf>,
+    errors: Vec<Error>,
+    read_at: SystemTime,
+}
+
+impl ReadProject {
+    /// Reads the folder of a project. Returns the transcripts in it as well.
+    fn at(root: &Path, project: &Path) -> (Vec<FoundFile>, Self) {
+        let read_at = SystemTime::now();
+        let mut selection = Selection::default();
+        let mut folders = Vec::new();
+        let mut has_all_folders = true;
+        selection.add_project_visiting(project, |folder| match FileState::of(folder) {
+            Ok(Some(state)) => folders.push((folder.to_owned(), state)),
+            _ => has_all_folders = false,
+        });
+        if !has_all_folders {
+            // Without its state, nobody could tell that the folder is the same.
+            folders.clear();
         }
-    };
-    (selection.files.into_iter().filter_map(found).collect(), errors)
+        let Selection { files, mut errors, .. } = selection;
+        let mut paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
+        paths.sort();
+        let found = |file: TranscriptFile| match FileState::of(&file.path) {
+            Ok(state) => state.map(|state| FoundFile { file, root: root.to_owned(), state }),
+            Err(error) => {
+                errors.push(Error::read(&file.path, error));
+                None
+            }
+        };
+        let found = files.into_iter().filter_map(found).collect();
+        (found, Self { path: project.to_owned(), folders, files: paths, errors, read_at })
+    }
 }
 
 /// A transcript that is not indexed to its end.
@@ -276,17 +328,92 @@ impl Work {
     }
 }
 
-/// Returns the transcripts that are not indexed to their ends, and the files of the index that do not exist any more. The newest
-/// transcripts come last, so that later documents are newer. Files of other config folders stay.
-fn compare(found: Vec<FoundFile>, mut indexed: HashMap<PathBuf, IndexedFile>) -> (Vec<Work>, Vec<PathBuf>) {
-    let work = found.into_iter().map(|found| Work { indexed: indexed.remove(&found.file.path), found });
-    let mut work: Vec<_> = work.filter(|work| !work.is_done()).collect();
-    work.sort_by_key(|work| work.found.state.modified.unwrap_or(SystemTime::UNIX_EPOCH));
+/// How transcripts differ from the index.
+#[derive(Debug, Default)]
+struct Comparison {
+    /// The transcripts that are not indexed to their ends. The newest come last, so that later documents are newer.
+    work: Vec<Work>,
+    /// The files of the index that do not exist any more. Files of other config folders stay.
+    gone: Vec<PathBuf>,
+    /// The projects whose folders were read, because they differ from their listings.
+    read_projects: Vec<ReadProject>,
+    /// Config folders that could not be read.
+    errors: Vec<Error>,
+}
+
+/// The transcripts of a project that have to be compared with the index.
+#[derive(Debug)]
+enum ProjectFiles {
+    /// The project's listing is current but for these files.
+    Changed(Vec<PathBuf>),
+    /// The project's folder was read: these are all of its transcripts.
+    All(Vec<FoundFile>, ReadProject),
+}
+
+impl ProjectFiles {
+    /// Compares a project with its listing, and reads its folder if there is no current one.
+    fn of(root: &Path, project: &Path, listing: Option<&Listing>) -> Self {
+        if let Some(Difference::Files(changed)) = listing.map(|listing| listing.compare(project)) {
+            return Self::Changed(changed);
+        }
+        let (found, read) = ReadProject::at(root, project);
+        Self::All(found, read)
+    }
+}
+
+/// Compares all transcripts with the index. Every search does it, so that projects are compared on several threads.
+fn compare(engine: &Engine, index: &Index) -> rusqlite::Result<Comparison> {
+    let mut listings = index.projects()?;
+    let (projects, errors) = all_projects(engine);
+    let projects: Vec<_> = projects
+        .into_iter()
+        .map(|(root, project)| {
+            let listing = listings.remove(&project).flatten();
+            (root, project, listing)
+        })
+        .collect();
+    let differences: Vec<_> = projects
+        .par_iter()
+        .map(|(root, project, listing)| ProjectFiles::of(root, project, listing.as_ref()))
+        .collect();
+    let mut comparison = Comparison { errors, ..Comparison::default() };
+    for ((root, project, _), difference) in projects.iter().zip(differences) {
+        match difference {
+            ProjectFiles::Changed(paths) => {
+                for path in paths {
+                    let indexed = index.file(&path)?;
+                    // A file that was removed a moment ago is noticed the next time.
+                    let found = FoundFile::of(&path, std::slice::from_ref(root)).ok().flatten();
+                    comparison.work.extend(found.map(|found| Work { found, indexed }));
+                }
+            }
+            ProjectFiles::All(found, read) => {
+                let mut indexed = index.files_below(project)?;
+                comparison.work.extend(
+                    found.into_iter().map(|found| Work { indexed: indexed.remove(&found.file.path), found }),
+                );
+                comparison.gone.extend(gone_files(indexed));
+                comparison.read_projects.push(read);
+            }
+        }
+    }
+    // What is left are projects that do not exist any more, or belong to other config folders.
+    for project in listings.into_keys() {
+        comparison.gone.extend(gone_files(index.files_below(&project)?));
+    }
+    comparison.gone.sort();
+    comparison.work.retain(|work| !work.is_done());
+    comparison.work.sort_by_key(|work| work.found.state.modified.unwrap_or(SystemTime::UNIX_EPOCH));
+    Ok(comparison)
+}
+
+/// Returns the files that do not exist any more.
+fn gone_files(indexed: HashMap<PathBuf, IndexedFile>) -> Vec<PathBuf> {
     let is_gone =
         |path: &PathBuf| path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     let mut gone: Vec<_> = indexed.into_keys().filter(is_gone).collect();
     gone.sort();
-    (work, gone)
+    gone
 }
 
 impl Work {
