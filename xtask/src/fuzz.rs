@@ -1,5 +1,6 @@
-//! `cargo x fuzz`: runs the fuzz targets of `fuzz/` with cargo-fuzz on the nightly toolchain.
+//! `cargo x fuzz`: runs the fuzz targets of `fuzz/` with cargo-fuzz.
 
+use std::error::Error;
 use std::process::Command;
 
 use crate::{Outcome, call_with, project};
@@ -18,14 +19,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    let installed = Command::new("cargo").args(["+nightly", "fuzz", "--version"]).output();
-    if !installed.is_ok_and(|output| output.status.success()) {
-        return Err("fuzzing needs the nightly toolchain and cargo-fuzz: `cargo install cargo-fuzz`".into());
-    }
+    let cargo_fuzz = cargo_fuzz()?;
     for target in TARGETS.iter().filter(|name| args.target.as_ref().is_none_or(|target| target == *name)) {
         println!("── fuzzing {target} for {} s", args.seconds);
-        let mut fuzz = Command::new("cargo");
-        fuzz.args(["+nightly", "fuzz", "run", target]);
+        let mut fuzz = cargo_fuzz();
+        fuzz.args(["run", target]);
         let corpus = project().join("fuzz/corpus").join(target);
         std::fs::create_dir_all(&corpus)?;
         fuzz.args([corpus, project().join("corpus"), project().join("crates/annals-server/tests/it/rpc")]);
@@ -33,4 +31,25 @@ pub(crate) fn run(args: &Args) -> Outcome {
         call_with(&mut fuzz)?;
     }
     Ok(())
+}
+
+/// Returns how cargo-fuzz is called: with the nightly toolchain, or else with the installed one and its unstable flags, which
+/// cargo-fuzz needs for coverage and sanitizers.
+fn cargo_fuzz() -> Result<fn() -> Command, Box<dyn Error>> {
+    let nightly: fn() -> Command = || {
+        let mut command = Command::new("cargo");
+        command.args(["+nightly", "fuzz"]);
+        command
+    };
+    let installed: fn() -> Command = || {
+        let mut command = Command::new("cargo");
+        command.arg("fuzz").env("RUSTC_BOOTSTRAP", "1");
+        command
+    };
+    let works =
+        |call: &fn() -> Command| call().arg("--version").output().is_ok_and(|output| output.status.success());
+    [nightly, installed]
+        .into_iter()
+        .find(works)
+        .ok_or_else(|| "fuzzing needs cargo-fuzz: `cargo install cargo-fuzz`".into())
 }
