@@ -434,6 +434,59 @@ export interface ErrorSignature {
   text: string;
 }
 
+/** The format of an export. */
+export type ExportFormat = "html" | "md" | "text";
+
+/** What `POST /export` writes. */
+export interface ExportParams {
+  /** An agent of the session, whose conversation is exported instead. */
+  agentId?: string | null;
+  /** The format. */
+  format: ExportFormat;
+  /** The first turn; the first of the session if absent. */
+  fromTurn?: number | null;
+  /** Whether results of tools are left out. */
+  noResults?: boolean;
+  /** Whether reasoning is left out. */
+  noThinking?: boolean;
+  /** Whether an [`ExportReport`] follows as the last line. */
+  report?: boolean;
+  /** Whether nothing is masked, if the server allows that. */
+  reveal?: boolean | null;
+  /** The session. */
+  sessionId: string;
+  /** Whether conversations of subagents are written below the calls that started them. */
+  subagents?: boolean;
+  /** The last turn; the last of the session if absent. */
+  toTurn?: number | null;
+  /** A working directory or a transcript, if several sessions have the id. */
+  workspacePath?: string | null;
+}
+
+/** A place in an export. One without any field is in what the export says about the session, such as its title. */
+export interface ExportPlace {
+  /** The agent that has the entry. */
+  agentId?: string | null;
+  /** The turn. */
+  turn?: number | null;
+  /** The entry. */
+  uuid?: string | null;
+}
+
+/** What an export has and what it does not have. */
+export interface ExportReport {
+  /** The number of parts that could not be read or masked, and are left out. */
+  leftOut: number;
+  /** Where the first of these would be. */
+  leftOutAt: Array<ExportPlace>;
+  /** The number of different values that were masked. */
+  masked: number;
+  /** The number of rows that were written. */
+  rows: number;
+  /** The same by the rules that found them. */
+  rules: Array<MaskedByRule>;
+}
+
 /** A copy of a file as it was. */
 export interface FileBackup {
   /** The name of the copy below `file-history/<session>/`; null if the file did not exist. */
@@ -837,6 +890,16 @@ export interface LocateResult {
   revision: string;
   /** The first row of the entry; of an entry with the result of a call, the row of the call. */
   row: number;
+}
+
+/** The values that a rule found. */
+export interface MaskedByRule {
+  /** The number of different values. */
+  count: number;
+  /** Where the first of them are. */
+  places: Array<ExportPlace>;
+  /** The name of the rule. */
+  rule: string;
 }
 
 /** Parameters of methods that take none. */

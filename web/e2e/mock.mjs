@@ -146,12 +146,12 @@ export class Mock {
       response.end();
       return;
     }
-    if (url.pathname === '/rpc' || url.pathname === '/events') {
+    if (url.pathname === '/rpc' || url.pathname === '/export' || url.pathname === '/events') {
       if (request.headers.authorization !== 'Bearer the-token-of-the-page') {
         response.writeHead(401).end();
         return;
       }
-      await (url.pathname === '/rpc' ? this.#rpc(request, response) : this.#events(url, request, response));
+      await (url.pathname === '/rpc' ? this.#rpc(request, response) : url.pathname === '/export' ? this.#export(request, response) : this.#events(url, request, response));
       return;
     }
     const name = url.pathname.startsWith('/assets/') ? url.pathname.slice(1) : url.pathname === '/favicon.ico' ? 'favicon.svg' : 'index.html';
@@ -166,6 +166,16 @@ export class Mock {
     const stream = { response, id: url.searchParams.get('sessionId') };
     this.streams.add(stream);
     request.on('close', () => this.streams.delete(stream));
+  }
+
+  /** Answers with what the check has put into `exported`: the file, and its report if it should arrive as a whole. */
+  async #export(request, response) {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    this.calls.push({ method: 'export', params: JSON.parse(Buffer.concat(chunks).toString()) });
+    response.writeHead(200, { 'content-type': 'text/markdown; charset=utf-8', 'content-disposition': 'attachment; filename="annals-x.md"' });
+    const { file, report } = this.exported;
+    response.end(report ? `${file}\n${JSON.stringify(report)}\n` : file);
   }
 
   async #rpc(request, response) {

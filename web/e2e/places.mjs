@@ -360,8 +360,39 @@ export const checks = [
     await other.page.locator('.foot', { hasText: 'read-only' }).waitFor();
     await other.page.locator('.menu-box > button').click();
     const entries = await other.page.locator('.menu button').allTextContents();
-    assert.deepEqual(entries, ['Copy link', 'Copy resume command', 'Copy export command']);
+    assert.deepEqual(entries, ['Copy link', 'Copy resume command', 'Export…']);
     await other.close();
+  }],
+  ['export: a review before the file is saved; what is missing is said, and half a file is never offered', async (stage) => {
+    const { page, mock, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('.transcript .row').first().waitFor();
+    const place = { turn: 2, uuid: mock.sessions.get(FIRST).row(10).uuid };
+    mock.exported = { file: 'the whole file', report: { rows: 12, leftOut: 2, leftOutAt: [place], masked: 3, rules: [{ rule: 'github-token', count: 2, places: [place] }, { rule: 'url-password', count: 1, places: [{}] }] } };
+    await page.keyboard.press('x');
+    await page.locator('.sheet input[type=radio]').nth(1).check();
+    await page.locator('.sheet input[type=number]').nth(0).fill('2');
+    await page.locator('.sheet input[type=number]').nth(1).fill('4');
+    await page.locator('.sheet input[type=checkbox]').first().uncheck();
+    assert.equal(await page.locator('.review .primary').count(), 0, 'nothing can be saved before the review');
+    await page.keyboard.press('Enter');
+    await page.locator('.review .primary').waitFor();
+    const { params } = mock.calls.find(({ method }) => method === 'export');
+    assert.deepEqual(params, { sessionId: FIRST, format: 'md', noThinking: true, noResults: false, subagents: false, fromTurn: 2, toTurn: 4, report: true });
+    const review = await page.locator('.review').textContent();
+    for (const words of ['2 parts could not be read or masked', '3 values masked', 'github-token', 'url-password', 'Turn 2', 'title and facts', '12 rows']) assert.ok(review.includes(words), `${words}: ${review}`);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.locator('.review .primary').click()]);
+    assert.equal(download.suggestedFilename(), 'annals-x.md');
+    assert.equal(readFileSync(await download.path(), 'utf8'), 'the whole file');
+    // Another choice makes the prepared file void.
+    await page.locator('.sheet input[type=checkbox]').first().check();
+    assert.equal(await page.locator('.review .primary').count(), 0);
+    mock.exported = { file: 'half a file\nwithout its end' };
+    await page.locator('.export button[type=submit]').click();
+    await page.locator('.review .trouble').waitFor();
+    assert.equal(await page.locator('.review .primary').count(), 0);
+    await page.keyboard.press('Escape');
+    await page.locator('.sheet').waitFor({ state: 'detached' });
+    await close();
   }],
   ['palette: Ctrl K finds sessions and commands; ? lists the keys', async (stage) => {
     const { page, close } = await open(stage);
@@ -453,6 +484,34 @@ export const checks = [
       await page.waitForTimeout(400);
       const width = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth));
       assert.ok(width <= 360, `${place}: ${width}`);
+      await close();
+    }
+  }],
+  ['zoom: at 200 % nothing is lost, all places', async (stage) => {
+    // A window of 1400 by 900 pixels, zoomed: half as many CSS pixels, each twice as large.
+    for (const place of ['/', `/s/${FIRST}`, `/s/${FIRST}?view=model`, `/s/${FIRST}?view=raw`, `/s/${FIRST}?compaction=${BOUNDARY}`, `/s/${FIRST}?export=md`, `/s/${FIRST}?file=/home/mia/annals/src/read.rs`, '/search?q=line', '/usage', '/health']) {
+      const { page, close } = await open(stage, place, { change: compact, viewport: { width: 700, height: 450 }, deviceScaleFactor: 2 });
+      await page.locator('.session, .row, .hit, .plot, .panel').first().waitFor();
+      await page.waitForTimeout(300);
+      const lost = await page.evaluate(() => {
+        const top = document.querySelector('dialog[open]') ?? document.body;
+        const found = [];
+        if (document.documentElement.scrollWidth > innerWidth) found.push(`the page is ${document.documentElement.scrollWidth} wide`);
+        // A control is lost if it is outside of everything that shows or scrolls it.
+        for (const control of top.querySelectorAll('button, a[href], input, select, [role=tab]')) {
+          if (!control.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+          const name = control.getAttribute('aria-label') ?? control.textContent.slice(0, 30);
+          let { left, right } = control.getBoundingClientRect();
+          if (right - left < 4) continue;
+          let isScrolled = false;
+          for (let box = control.parentElement; box; box = box.parentElement) if (/auto|scroll/.test(getComputedStyle(box).overflowX) && box.scrollWidth > box.clientWidth) isScrolled = true;
+          if (!isScrolled && (left < -1 || right > innerWidth + 1)) found.push(`${name}: ${left.toFixed(0)} to ${right.toFixed(0)}`);
+        }
+        const screen = top.querySelector('main .screen');
+        if (screen && screen.clientHeight < 150) found.push(`${screen.clientHeight} pixels are left for the text`);
+        return found;
+      });
+      assert.deepEqual(lost, [], place);
       await close();
     }
   }],

@@ -1,7 +1,8 @@
 // The viewer against the real server.
 import { strict as assert } from 'node:assert';
+import { readFileSync } from 'node:fs';
 import { visit } from './browser.mjs';
-import { HOSTILE, Served, nextLine } from './served.mjs';
+import { HOSTILE, Served, callLines, nextLine, recordOf } from './served.mjs';
 
 /** A session of the sample with an edit that failed and was then made. */
 const FAILED_EDIT = '50d5c783-95a7-4fd4-86f9-5cf75087c28b';
@@ -19,6 +20,58 @@ async function open({ browser, annals }, path, { options = [], ...more } = {}) {
 }
 
 export const checks = [
+  ['real: a diff of 10,000 lines is shown to its last line and scrolls', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    await page.locator('.session').first().waitFor();
+    const lines = Array.from({ length: 5000 }, (_, line) => [`-let old_${line} = ${line};`, `+let new_${line} = ${line};`]).flat();
+    const patch = { filePath: '/home/mia/hostile/big.rs', oldString: 'x', newString: 'y', structuredPatch: [{ oldStart: 1, oldLines: 5000, newStart: 1, newLines: 5000, lines }] };
+    served.append(callLines(8, { name: 'Edit', input: { file_path: '/home/mia/hostile/big.rs', old_string: 'x', new_string: 'y' } }, 'ok', { toolUseResult: patch }));
+    page.setDefaultTimeout(60_000);
+    await page.goto(`${served.origin}/s/${HOSTILE}#${recordOf(8)}`);
+    const card = page.locator('.transcript .card', { hasText: 'big.rs' }).first();
+    await card.locator('.card-head').click();
+    await card.locator('.line').first().waitFor();
+    for (let more = card.locator('.more'), round = 0; round < 60 && await more.count() > 0; round++) {
+      const before = await card.locator('.line').count();
+      await more.last().click();
+      await page.waitForFunction(([card, before]) => document.querySelectorAll(`${card} .line`).length > before || !document.querySelector(`${card} .more`), ['.transcript .card', before]);
+    }
+    assert.equal(await card.locator('.line').count(), 10_000);
+    const box = await page.locator('.transcript .screen').boundingBox();
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.evaluate(() => {
+      window.frameTimes = [];
+      let last = performance.now();
+      const frame = (now) => { window.frameTimes.push(now - last); last = now; if (window.frameTimes.length < 2000) requestAnimationFrame(frame); };
+      requestAnimationFrame(frame);
+    });
+    for (let turn = 0; turn < 150; turn++) await page.mouse.wheel(0, 400);
+    const times = await page.evaluate(() => window.frameTimes.slice(1).sort((one, other) => one - other));
+    await close();
+    return `${times.length} frames, p95 ${times[Math.floor(times.length * 0.95)].toFixed(0)} ms, longest ${times.at(-1).toFixed(0)} ms`;
+  }],
+  ['real: an export from the page is the file that the command line writes, and names what it masked', async (stage) => {
+    const { page, served, close } = await open(stage, `/s/${HOSTILE}`);
+    // Made here, so that no scanner takes it for a leak.
+    const token = ['gh', 'p_', 'Q7fZk2mX9rT4w8B3cLs5', 'Vn1Yd6Hj0Gp3Ae8U'].join('');
+    served.append(nextLine(8, `The token is ${token}.`));
+    await page.locator('.transcript .row').first().waitFor();
+    for (const [index, format] of ['html', 'md', 'text'].entries()) {
+      await page.locator('.menu-box > button').click();
+      await page.locator('.menu button', { hasText: 'Export' }).click();
+      await page.locator('.sheet input[type=radio]').nth(index).check();
+      await page.locator('.export button[type=submit]').click();
+      await page.locator('.review table tbody tr', { hasText: 'github' }).waitFor();
+      assert.equal(await page.locator('.left-out').count(), 0);
+      const [download] = await Promise.all([page.waitForEvent('download'), page.locator('.review .primary').click()]);
+      const saved = readFileSync(await download.path(), 'utf8');
+      assert.ok(!saved.includes(token.slice(4, 20)) && saved.includes('The token is'));
+      assert.equal(saved, served.run(['export', HOSTILE, '--format', format, '-o', '-']));
+      await page.locator('.review .places a').first().click();
+      await page.locator('.sheet').waitFor({ state: 'detached' });
+    }
+    await close();
+  }],
   ['real: every session of the sample opens in every level', async (stage) => {
     const { page, served, close } = await open(stage, '/');
     const { sessions } = await served.call('history/list');
@@ -259,7 +312,7 @@ export const checks = [
     await other.page.locator('.session').first().waitFor();
     await other.page.goto(`${other.served.origin}/s/${id}`);
     await other.page.locator('.menu-box > button').click();
-    assert.deepEqual(await other.page.locator('.menu button').allTextContents(), ['Copy link', 'Copy resume command', 'Copy export command']);
+    assert.deepEqual(await other.page.locator('.menu button').allTextContents(), ['Copy link', 'Copy resume command', 'Export…']);
     await assert.rejects(other.served.call('history/rename', { sessionId: id, title: 'no' }), /read-only/);
     await other.close();
   }],

@@ -1,5 +1,5 @@
 // The real server with a copy of the sample sessions, and a hostile one.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,6 +33,11 @@ function hostile() {
   ];
 }
 
+/** Two lines that continue the hostile session: a call, and its result. */
+export const callLines = (number, call, result, more) => [entry('assistant', id(number), id(number - 1), [{ type: 'tool_use', id: `toolu_${number}`, ...call }]),
+  entry('user', id(number + 1), id(number), [{ type: 'tool_result', tool_use_id: `toolu_${number}`, content: result }], more)].map((line) => `${JSON.stringify(line)}\n`).join('');
+export const recordOf = id;
+
 /** A line that continues the hostile session. */
 export const nextLine = (number, text, type = 'assistant') => `${JSON.stringify(entry(type, id(number), id(number - 1), type === 'user' ? text : [{ type: 'text', text }]))}\n`;
 
@@ -45,7 +50,10 @@ export class Served {
     served.path = join(root, 'projects/-home-mia-hostile', `${HOSTILE}.jsonl`);
     mkdirSync(join(served.path, '..'), { recursive: true });
     writeFileSync(served.path, hostile().map((line) => `${JSON.stringify(line)}\n`).join(''));
-    served.child = spawn(annals, ['serve', '--json', '--root', root, ...options], { env: { ...process.env, HOME: served.folder, CLAUDE_CONFIG_DIR: root, ANNALS_HOME: join(served.folder, 'home') }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const env = { ...process.env, HOME: served.folder, CLAUDE_CONFIG_DIR: root, ANNALS_HOME: join(served.folder, 'home') };
+    /** Runs another command with the same files, and returns what it prints. */
+    served.run = (args) => execFileSync(annals, [...args, '--root', root], { env, encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'ignore'] });
+    served.child = spawn(annals, ['serve', '--json', '--root', root, ...options], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     // A check that fails does not stop its server.
     served.kill = () => served.child.kill();
     process.once('exit', served.kill);

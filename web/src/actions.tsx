@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { textOf } from './format.ts';
 import { useModal } from './modal.ts';
 import { call, status } from './rpc.ts';
-import { go } from './route.ts';
+import { go, route } from './route.ts';
 import { loadSessions } from './session-list.ts';
 import { texts } from './text.ts';
 import { complain, say } from './toast.tsx';
@@ -98,7 +98,7 @@ export function ActionMenu({ session, upTo }: { session: Session; upTo?: () => s
   const entries: [label: string, run: () => void][] = [
     [t.copyLink, () => void navigator.clipboard.writeText(location.href).then(() => say(t.copied), complain)],
     [t.resume, () => copyResume(session)],
-    [t.export, () => copyCommand(`annals export ${quoted(session.id)} --format html -o session.html`)],
+    [t.export, () => { const at = route.peek(); if (at.place === 'conversation') go({ ...at, sheet: { kind: 'export', of: 'html' } }); }],
   ];
   if (mayChange) {
     entries.push(

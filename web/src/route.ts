@@ -4,8 +4,8 @@ import { signal } from '@preact/signals';
 export const LEVELS = ['read', 'work', 'model', 'raw'] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** What is shown over a conversation: a compaction, a branch or a file, and which one. */
-export interface Sheet { kind: 'compaction' | 'branch' | 'file'; of: string }
+/** What is shown over a conversation: a compaction, a branch or a file, and which one; or an export, and its format. */
+export interface Sheet { kind: 'compaction' | 'branch' | 'file' | 'export'; of: string }
 
 export type Route =
   | { place: 'sessions'; query: Record<string, string> }
@@ -33,7 +33,7 @@ export function parse(url: URL): Route {
 }
 
 function sheetIn(query: Record<string, string>): { sheet?: Sheet } {
-  for (const kind of ['compaction', 'branch', 'file'] as const) if (query[kind]) return { sheet: { kind, of: query[kind] } };
+  for (const kind of ['compaction', 'branch', 'file', 'export'] as const) if (query[kind]) return { sheet: { kind, of: query[kind] } };
   return {};
 }
 

@@ -27,7 +27,7 @@ export function has(method: string): boolean {
   return status.value?.methods.includes(method) ?? false;
 }
 
-async function send(path: string, options: RequestInit): Promise<Response> {
+export async function send(path: string, options: RequestInit): Promise<Response> {
   const secret = token();
   if (!secret) {
     isSignedIn.value = false;

@@ -2,6 +2,7 @@
 
 mod agents;
 mod change;
+mod export;
 mod files;
 mod insight;
 mod list;

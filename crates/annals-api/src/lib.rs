@@ -23,11 +23,14 @@
 mod cancel;
 mod cursor;
 mod dispatch;
+pub mod export;
 mod line;
 mod mask;
+mod mask_log;
 mod open_sessions;
 pub mod rpc;
 pub mod to_wire;
+pub mod words;
 
 pub use annals_render::{has_harmful, judged};
 pub use annals_secrets::Masked;
@@ -41,4 +44,5 @@ pub use dispatch::{
 pub use dispatch::{Found, SMALL_UPDATE, Searcher, to_wire_behind};
 pub use line::json_line;
 pub use mask::{Masking, RULES_FILE, RulesError, serialize_masked};
+pub use mask_log::MaskLog;
 pub use open_sessions::OpenSession;

@@ -7,6 +7,7 @@
 //! except those whose keys are listed in this file, so a field that is added somewhere is masked without more code.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fmt, fs, io};
@@ -160,6 +161,11 @@ impl Masking {
         self.masker().find(text).map(|found| (found.rule, &text[found.range]))
     }
 
+    /// Returns the secrets of what a reader sees, each with the mark that is shown in its place.
+    pub fn marks(&self, text: &str) -> Vec<(Range<usize>, String)> {
+        self.masker().find(text).map(|found| (found.range.clone(), found.mark())).collect()
+    }
+
     /// Masks an object of the command line, which says how many values were masked in it. Returns that number, too.
     pub fn line(&self, json: String) -> (String, usize) {
         let masked = self.masker().mask_json(&json, Items::Whole);
@@ -195,10 +201,15 @@ fn text(masked: Vec<u8>) -> String {
     String::from_utf8(masked).expect("whole characters are masked")
 }
 
-/// What is rendered is masked before, line by line, so that no secret is split between two pieces of a text.
+/// What is rendered is masked before, line by line, so that no secret is split between two pieces of a text, and once more as a reader
+/// sees it.
 impl annals_render::Filter for Masking {
     fn entry<'l>(&self, line: &'l [u8]) -> (Cow<'l, [u8]>, usize) {
         Masking::entry(self, line)
+    }
+
+    fn visible(&self, text: &str) -> Vec<(Range<usize>, String)> {
+        self.marks(text)
     }
 }
 

@@ -65,16 +65,7 @@ impl OpenSessions {
         cursor: Option<&PageCursor>,
         work: impl FnOnce(&OpenSession<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let unreadable = |source| annals_engine::Error::read(&file.path, source);
-        let state = FileState::of(&file.path).map_err(unreadable)?;
-        let mut state = state.ok_or_else(|| unreadable(std::io::ErrorKind::NotFound.into()))?;
-        if let Some(cursor) = cursor {
-            match cursor.checkpoint.compare_path(&file.path).map_err(unreadable)? {
-                Change::Same | Change::Grown => state.length = cursor.checkpoint.offset(),
-                Change::Replaced => return Err(cursor::stale()),
-                Change::Gone => return Err(unreadable(std::io::ErrorKind::NotFound.into()).into()),
-            }
-        }
+        let state = requested_state(file, cursor)?;
         let (sender, receiver) = channel();
         let job: Job = Box::new(move |reading| {
             let done = match reading {
@@ -146,6 +137,21 @@ impl OpenSessions {
         evict(&mut open);
         Ok(())
     }
+}
+
+/// Returns the state of a file as it is now, with the length that it had when a cursor was made.
+fn requested_state(file: &TranscriptFile, cursor: Option<&PageCursor>) -> Result<FileState, Error> {
+    let unreadable = |source| annals_engine::Error::read(&file.path, source);
+    let state = FileState::of(&file.path).map_err(unreadable)?;
+    let mut state = state.ok_or_else(|| unreadable(std::io::ErrorKind::NotFound.into()))?;
+    if let Some(cursor) = cursor {
+        match cursor.checkpoint.compare_path(&file.path).map_err(unreadable)? {
+            Change::Same | Change::Grown => state.length = cursor.checkpoint.offset(),
+            Change::Replaced => return Err(cursor::stale()),
+            Change::Gone => return Err(unreadable(std::io::ErrorKind::NotFound.into()).into()),
+        }
+    }
+    Ok(state)
 }
 
 /// Evicts the least recently used sessions until the rest is within the limits.

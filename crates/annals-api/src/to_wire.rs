@@ -337,6 +337,7 @@ pub fn repair_result(file: &TranscriptFile, plan: &Plan, receipt: Option<&Path>)
         before: restored_view(&plan.before),
         after: restored_view(&plan.after),
         branches: plan.branches.iter().map(branch).collect(),
+        left_out: plan.left_out,
         appended: if plan.rewritten.is_some() { 0 } else { plan.appended.len() as u64 },
         rewritten: plan.rewritten.as_ref().map(|bytes| bytes.len() as u64),
         receipt: receipt.map(Into::into),

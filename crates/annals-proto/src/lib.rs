@@ -13,6 +13,7 @@ mod change;
 mod chat;
 mod check;
 mod context;
+mod export;
 mod file;
 mod history;
 mod input;
@@ -52,6 +53,7 @@ pub use check::{CheckResult, Problem, Severity};
 pub use context::{
     CompactionEffect, ContextEstimate, ContextKind, ContextParams, ContextPart, ContextUse, TurnContext,
 };
+pub use export::{ExportFormat, ExportParams, ExportPlace, ExportReport, MaskedByRule};
 pub use file::{BackupState, ChangedFile, FileInSession, FileVersion, RestoredFile};
 pub use history::{
     Attribution, Branch, Compaction, EntryBody, ForkOrigin, HistoryItem, HistoryTool, ItemBody, ItemKind,

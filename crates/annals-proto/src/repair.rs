@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Text;
+use crate::word::is_zero;
 
 /// A repair of a session, planned or carried out: the result of `annals repair --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,9 @@ pub struct RepairResult {
     pub after: RestoredView,
     /// Other conversations of the file, which are not restored.
     pub branches: Vec<RepairBranch>,
+    /// How many messages that Claude Code restores now are left out, because another branch was chosen; absent if none is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: usize,
     /// How many bytes are appended.
     pub appended: u64,
     /// The length of the file that takes the place of the old one; absent if lines are appended.

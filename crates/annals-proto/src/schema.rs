@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, CheckResult, ContextParams,
-    ContextUse, DeleteResult, ErrorCode, FileParams, FileResult, FilesResult, ForkParams, ForkResult,
-    Insight, InsightParams, ListParams, ListResult, LoadParams, LoadResult, LocateParams, LocateResult,
-    Method, NoParams, OneSessionParams, PartParams, PartResult, ProjectsParams, ProjectsResult, ReadParams,
-    ReadResult, RecordPart, RenameParams, RestoreParams, RowsParams, RowsResult, SearchParams, SearchResult,
-    Session, SessionParams, SkeletonParams, SkeletonResult, Stats, StatsParams, StatusResult, TagParams,
-    ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult,
-    UsageParams, UsageResult, WatchParams, WatchResult, notification,
+    ContextUse, DeleteResult, ErrorCode, ExportParams, ExportReport, FileParams, FileResult, FilesResult,
+    ForkParams, ForkResult, Insight, InsightParams, ListParams, ListResult, LoadParams, LoadResult,
+    LocateParams, LocateResult, Method, NoParams, OneSessionParams, PartParams, PartResult, ProjectsParams,
+    ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams, RestoreParams, RowsParams, RowsResult,
+    SearchParams, SearchResult, Session, SessionParams, SkeletonParams, SkeletonResult, Stats, StatsParams,
+    StatusResult, TagParams, ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams,
+    UnwatchResult, UsageParams, UsageResult, WatchParams, WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
@@ -30,6 +30,8 @@ pub fn schema() -> Value {
     });
     // Elements of `parts`, which may be anything that is in a file.
     let _ = generators.results.subschema_for::<RecordPart>();
+    // What `POST /export` takes, and the last line of its answer.
+    let _ = generators.both::<ExportParams, ExportReport>();
     let codes: Vec<i64> = ErrorCode::ALL.iter().map(|code| code.number()).collect();
     let mut types = generators.params.take_definitions(true);
     types.extend(generators.results.take_definitions(true));

@@ -2,7 +2,8 @@
 //!
 //! A transcript is text of strangers. Nothing of it becomes markup: every renderer here returns nodes
 //! ([`ViewNode`]) that contain text, and the writers ([`html`], [`markdown`], [`text`]) escape all of it. A viewer builds
-//! elements of its own from the same nodes. The crate reads no files and knows no secrets: callers pass text that is already masked.
+//! elements of its own from the same nodes. The crate reads no files and knows no secrets: a [`Filter`] masks lines before they are
+//! rendered, and what rendering puts together.
 //!
 //! Work and results are linear in the input and bounded: see the constants of each module.
 //!
@@ -19,6 +20,7 @@
 //! ```
 
 mod ansi;
+mod assembled;
 mod card;
 mod code;
 mod cut;
@@ -76,7 +78,7 @@ pub(crate) fn floor(text: &str, bytes: usize) -> usize {
 }
 
 /// Returns a text as one line of at most so many characters.
-pub(crate) fn one_line(text: &str, longest: usize) -> String {
+pub fn one_line(text: &str, longest: usize) -> String {
     let mut line = String::new();
     let mut count = 0;
     for word in text[..floor(text, 16 * longest)].split_whitespace() {

@@ -157,11 +157,14 @@ pub fn words(content: &[ViewInline]) -> String {
 }
 
 fn wrapped(mark: &str, content: &[ViewInline], out: &mut String) {
+    // Between a mark and its text stands no white space; it stays beside them, so that words do not grow together.
     let words = words(content);
-    if words.trim().is_empty() {
-        return;
+    let text = words.trim();
+    let (before, behind) = words.split_at(words.len() - words.trim_start().len());
+    out.push_str(before);
+    if !text.is_empty() {
+        out.extend([mark, text, mark, &behind[text.len()..]]);
     }
-    out.extend([mark, words.trim(), mark]);
 }
 
 /// Returns the content of a cell in which the bars of code are escaped, as tables ask for; bars of other text always are.

@@ -1,6 +1,9 @@
 //! The rows of a conversation with their content.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
 
 use annals_proto::{
     Compaction, Tokens, ToolState, ViewInline, ViewMark, ViewNode, ViewRow, ViewRowKind, ViewTool,
@@ -16,6 +19,7 @@ use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::IdTexts;
 use annals_transcript::tool::{Call, State};
 
+use crate::assembled::Source;
 use crate::card::{CallParts, image_node};
 use crate::outline::{Outline, RowRef, calls_of};
 use crate::prose::prose_for;
@@ -28,10 +32,13 @@ const LONG_TEXT: (usize, usize) = (500, 64 << 10);
 /// Longer entries are not rendered: they say how long they are.
 pub const LONGEST_ENTRY: u64 = 16 << 20;
 
-/// Changes lines of a transcript before anything of them is rendered: it masks secrets.
+/// Masks secrets: in lines of a transcript before anything of them is rendered, and in what a reader sees of them.
 pub trait Filter {
     /// Returns the line to render, and how many values were changed in it.
     fn entry<'l>(&self, line: &'l [u8]) -> (Cow<'l, [u8]>, usize);
+
+    /// Returns the ranges of a text that must not be shown, in order and apart, each with what is shown in its place.
+    fn visible(&self, text: &str) -> Vec<(Range<usize>, String)>;
 }
 
 /// How much of a row is rendered.
@@ -61,6 +68,18 @@ pub struct Rows<'r, 's, T> {
     filter: Option<&'r dyn Filter>,
     target: Target,
     ids: IdTexts<'s>,
+    /// The entry that was shown last, and the entry with the last result: an entry with many calls would otherwise be read and masked
+    /// once for each of them.
+    shown: RefCell<Option<ReadLine>>,
+    answer: RefCell<Option<ReadLine>>,
+}
+
+/// The line of an entry, masked, and how many values were masked in it.
+#[derive(Clone)]
+struct ReadLine {
+    node: NodeIndex,
+    line: Rc<Vec<u8>>,
+    masked: usize,
 }
 
 impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
@@ -71,7 +90,16 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         filter: Option<&'r dyn Filter>,
     ) -> Self {
         let target = Target::default();
-        Self { conversation, outline, filter, target, ids: conversation.session().id_texts() }
+        let ids = conversation.session().id_texts();
+        Self {
+            conversation,
+            outline,
+            filter,
+            target,
+            ids,
+            shown: RefCell::default(),
+            answer: RefCell::default(),
+        }
     }
 
     /// Renders rows for something else than a viewer.
@@ -113,21 +141,22 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
     pub fn part(&self, number: usize, part: usize) -> Result<Option<Found>, T::Error> {
         let row = &self.outline.rows()[number];
         let Step::Entry { node, .. } = *self.outline.step(row) else { return Ok(None) };
-        let (line, _) = self.line(node)?;
+        let ReadLine { line, .. } = self.kept(&self.shown, node)?;
         let entry = Entry::new(&line);
         let item = Item::of(&entry);
         let parts = self.parts_of(number, &item);
         if row.kind == ViewRowKind::Call {
             let Some(Part::Call(call) | Part::ServerCall(call)) = parts.first() else { return Ok(None) };
             let made = self.call_of(row, node, &item);
-            return self.with_result(&entry, call, made.as_ref(), |parts, _| match part {
-                0 => Some(Found::Nodes(parts.input())),
-                1 => Some(Found::Nodes(parts.output().0)),
+            return self.with_result(&entry, call, made.as_ref(), |parts, answer| match part {
+                0 => Some(Found::Nodes(self.masked(parts.input(), &line).0)),
+                1 => Some(Found::Nodes(self.masked(parts.output().0, answer.line).0)),
                 _ => parts.image(part).map(|image| Found::Image(image.media, image.data.into_owned())),
             });
         }
         if part == 0 {
-            return Ok(Some(Found::Nodes(content(row, &entry, &parts, self.target))));
+            let nodes = content(row, &entry, &parts, self.target);
+            return Ok(Some(Found::Nodes(self.masked(nodes, &line).0)));
         }
         let mut images = parts.iter().filter_map(|part| match part {
             Part::Image(image) | Part::Document(image) => Some(image),
@@ -147,6 +176,19 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
 
     fn uuid(&self, node: NodeIndex) -> Option<String> {
         self.conversation.session().nodes()[node].id.map(|id| self.ids.get(id))
+    }
+
+    /// Returns the line of an entry from where the last one is kept, or reads it.
+    fn kept(&self, last: &RefCell<Option<ReadLine>>, node: NodeIndex) -> Result<ReadLine, T::Error> {
+        if let Some(kept) = last.borrow().as_ref().filter(|kept| kept.node == node) {
+            return Ok(kept.clone());
+        }
+        // The last line is dropped before the next one is read, so that both are never in memory.
+        last.take();
+        let (line, masked) = self.line(node)?;
+        let read = ReadLine { node, line: Rc::new(line), masked };
+        last.replace(Some(read.clone()));
+        Ok(read)
     }
 
     /// Reads the line of an entry, masked; and how many values were masked. Too long a line is replaced by a remark.
@@ -169,6 +211,15 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             Some((Cow::Borrowed(_), count)) => (line, count),
             None => (line, 0),
         })
+    }
+
+    /// Masks what rendering has put together from a line; returns how many secrets were masked, too.
+    fn masked(&self, mut nodes: Vec<ViewNode>, line: &[u8]) -> (Vec<ViewNode>, usize) {
+        let count = match self.filter.filter(|_| !nodes.is_empty()) {
+            Some(filter) => Source::new(line).mask(&mut nodes, filter),
+            None => 0,
+        };
+        (nodes, count)
     }
 
     /// Returns the parts of an entry that a row shows.
@@ -215,7 +266,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             }
             _ => {}
         }
-        let (line, masked) = self.line(index)?;
+        let ReadLine { line, masked, .. } = self.kept(&self.shown, index)?;
         made.masked = masked;
         let entry = Entry::new(&line);
         let item = Item::of(&entry);
@@ -244,11 +295,15 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         add_words(&mut made, row, &entry, &parts);
         let is_text = matches!(row.kind, ViewRowKind::Prompt | ViewRowKind::Reply);
         let limits = if is_text { LONG_TEXT } else { (FIRST_LINES, FIRST_BYTES) };
-        made.nodes = match open {
-            Open::Folded if !is_text => None,
-            Open::Whole => Some(content(row, &entry, &parts, self.target)),
-            _ => Some(cut(content(row, &entry, &parts, self.target), Keep::First, limits.0, limits.1, 0)),
-        };
+        if open == Open::Folded && !is_text {
+            return Ok(made);
+        }
+        let (nodes, count) = self.masked(content(row, &entry, &parts, self.target), &line);
+        made.masked += count;
+        made.nodes = Some(match open {
+            Open::Whole => nodes,
+            _ => cut(nodes, Keep::First, limits.0, limits.1, 0),
+        });
         Ok(made)
     }
 
@@ -264,9 +319,9 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         let state = found.map_or(Ok(State::Pending), |found| self.conversation.state(found))?;
         let duration_ms = found.and_then(|found| found.duration_ms(session));
         let id = call.id().map(Cow::into_owned);
-        self.with_result(entry, call, found, |parts, masked| {
+        self.with_result(entry, call, found, |parts, answer| {
             let card = parts.card();
-            made.masked += masked;
+            made.masked += answer.masked;
             made.summary = one_line(&format!("{} {}", card.name, card.title), LONGEST_SUMMARY);
             let (added, removed) = card.changes.unzip();
             made.tool = Some(ViewTool {
@@ -281,17 +336,17 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
                 file: card.file,
                 agent_id: card.agent,
             });
-            match open {
-                Open::Folded => {}
-                Open::First => {
-                    let (output, keep) = parts.output();
-                    made.input = Some(cut(parts.input(), Keep::First, FIRST_LINES, FIRST_BYTES, 0));
-                    made.output = Some(cut(output, keep, FIRST_LINES, FIRST_BYTES, 1));
-                }
-                Open::Whole => {
-                    made.input = Some(parts.input());
-                    made.output = Some(parts.output().0);
-                }
+            if open != Open::Folded {
+                let (output, keep) = parts.output();
+                let (input, in_input) = self.masked(parts.input(), entry.bytes());
+                let (output, in_output) = self.masked(output, answer.line);
+                made.masked += in_input + in_output;
+                let cut = |nodes, keep, part| match open {
+                    Open::Whole => nodes,
+                    _ => cut(nodes, keep, FIRST_LINES, FIRST_BYTES, part),
+                };
+                made.input = Some(cut(input, Keep::First, 0));
+                made.output = Some(cut(output, keep, 1));
             }
             if open != Open::Folded
                 && made.output.as_ref().is_some_and(Vec::is_empty)
@@ -302,28 +357,38 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         })
     }
 
-    /// Reads the result of a call and passes both on; also how many values were masked in the result.
+    /// Reads the result of a call and passes both on.
     fn with_result<R>(
         &self,
         entry: &Entry<'_>,
         call: &ToolUse<'_>,
         found: Option<&Call>,
-        work: impl FnOnce(CallParts<'_>, usize) -> R,
+        work: impl FnOnce(CallParts<'_>, Answer<'_>) -> R,
     ) -> Result<R, T::Error> {
         let cwd = entry.body().and_then(|body| body.text("cwd"));
         let cwd = cwd.as_deref();
         let Some((node, _)) = found.and_then(|found| found.result) else {
-            return Ok(work(CallParts::new(*call, None, None, cwd, self.target), 0));
+            return Ok(work(
+                CallParts::new(*call, None, None, cwd, self.target),
+                Answer { line: b"", masked: 0 },
+            ));
         };
-        let (line, masked) = self.line(node)?;
+        let ReadLine { line, masked, .. } = self.kept(&self.answer, node)?;
         let answer = Entry::new(&line);
         let result = result_of(&answer, call);
         let output = match answer.view::<User>().and_then(|user| user.tool_use_result()) {
             Some(ToolUseResult::Object(object)) => Some(object),
             _ => None,
         };
-        Ok(work(CallParts::new(*call, result, output, cwd, self.target), masked))
+        Ok(work(CallParts::new(*call, result, output, cwd, self.target), Answer { line: &line, masked }))
     }
+}
+
+/// The line with the result of a call, and how many values were masked in it.
+#[derive(Clone, Copy)]
+struct Answer<'l> {
+    line: &'l [u8],
+    masked: usize,
 }
 
 /// Adds the summary of a row and the word that tells more about it.

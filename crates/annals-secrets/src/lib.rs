@@ -32,6 +32,7 @@ mod cut;
 mod entropy;
 mod json;
 mod mark;
+mod markup;
 mod masker;
 mod overlap;
 mod pattern;

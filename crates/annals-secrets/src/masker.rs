@@ -11,7 +11,7 @@ use crate::prefilter::{Hit, Prefilter, Seen};
 use crate::rule::{Candidate, Form, Match, Rule};
 use crate::rules::{self, RuleError};
 use crate::strings::Strings;
-use crate::{mark, overlap};
+use crate::{mark, markup, overlap};
 
 /// How many secrets that were found last may end where another word starts. Rules look few bytes back.
 const RECENT: usize = 4;
@@ -43,6 +43,15 @@ pub struct Finding<'m> {
     pub range: Range<usize>,
     /// The name of the rule that found it.
     pub rule: &'m str,
+}
+
+impl Finding<'_> {
+    /// Returns what [`Masker::mask`] writes in place of the secret.
+    pub fn mark(&self) -> String {
+        let mut text = String::new();
+        mark::push(&mut text, self.rule);
+        text
+    }
 }
 
 impl Default for Masker {
@@ -171,7 +180,7 @@ impl Masker {
         let (found, seen) = self.candidates(text, None, form);
         let mut marks = if seen.mark { mark::marks(text.as_bytes(), &self.rules) } else { Vec::new() };
         let found = if marks.is_empty() { found } else { self.candidates_beside(&marks, text, form) };
-        let mut secrets = self.resolved(found, text, &marks, seen.escape, form);
+        let mut secrets = self.resolved(found, text, &marks, &seen, form);
         let may_go_on = !secrets.is_empty() && (!marks.is_empty() || self.may_have_block(text));
         let mut newest = if may_go_on { secrets.clone() } else { Vec::new() };
         for _ in 0..MOST_ROUNDS {
@@ -181,7 +190,7 @@ impl Masker {
             marks.extend(newest.iter().map(|new| Mark { range: new.secret.clone(), rule: new.rule }));
             marks.sort_by_key(|mark| mark.range.start);
             let found = self.candidates_beside(&marks, text, form);
-            newest = self.resolved(found, text, &marks, seen.escape, form);
+            newest = self.resolved(found, text, &marks, &seen, form);
             newest.retain(|new| is_apart(&new.secret, &marks));
             secrets.extend(newest.iter().cloned());
         }
@@ -205,12 +214,15 @@ impl Masker {
         mut found: Vec<Candidate>,
         text: &str,
         marks: &[Mark],
-        has_escape: bool,
+        seen: &Seen,
         form: Form,
     ) -> Vec<Candidate> {
         // Both forms count: what a program reads from the text, and what a person sees.
-        if let Some(plain) = Plain::of(text, has_escape, marks) {
+        if let Some(plain) = Plain::of(text, seen.escape, marks) {
             found.extend(self.candidates_as_read(&plain, form));
+        }
+        for line in markup::lines(text, &seen.markup, form) {
+            found.extend(self.candidates_in_markup(text, line, marks, form));
         }
         found.retain_mut(|found| self.leave_prefix(text, marks, found));
         overlap::resolve(found)
@@ -222,6 +234,29 @@ impl Masker {
         for candidate in &mut found {
             candidate.matched = plain.written(candidate.matched.clone());
             candidate.secret = plain.written(candidate.secret.clone());
+        }
+        found
+    }
+
+    /// Finds all that the rules match in a line as it is read where it is rendered.
+    fn candidates_in_markup(
+        &self,
+        text: &str,
+        line: Range<usize>,
+        marks: &[Mark],
+        form: Form,
+    ) -> Vec<Candidate> {
+        let moved = |range: &Range<usize>| range.start + line.start..range.end + line.start;
+        let is_inside = |mark: &&Mark| line.start <= mark.range.start && mark.range.end <= line.end;
+        let marks = marks.iter().filter(is_inside).map(|mark| {
+            let range = mark.range.start - line.start..mark.range.end - line.start;
+            Mark { range, rule: mark.rule }
+        });
+        let marks: Vec<_> = marks.collect();
+        let mut found = self.candidates_as_read(&markup::read(&text[line.clone()], form, &marks), Form::Text);
+        for candidate in &mut found {
+            candidate.matched = moved(&candidate.matched);
+            candidate.secret = moved(&candidate.secret);
         }
         found
     }

@@ -41,13 +41,28 @@ enum PieceKind {
 }
 
 /// What stands at an offset in place of plain text.
-enum Special {
-    /// A terminal sequence of so many bytes, which nobody reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Special {
+    /// A terminal sequence or markup of so many bytes, which nobody reads.
     Terminal(usize),
+    /// A backspace, written with so many bytes: the character before it is not read either.
+    Erased(usize),
     /// An escape of so many bytes, and the character that it stands for.
     Escape(usize, char),
     /// A mark of so many bytes.
     Mark(usize),
+}
+
+impl Special {
+    /// Returns how many bytes are written.
+    pub(crate) fn length(self) -> usize {
+        match self {
+            Special::Terminal(length)
+            | Special::Erased(length)
+            | Special::Escape(length, _)
+            | Special::Mark(length) => length,
+        }
+    }
 }
 
 impl Plain {
@@ -90,7 +105,7 @@ impl Plain {
     }
 
     /// Returns a text with some of its bytes read differently; `specials` are in order.
-    fn with_specials(text: &str, specials: impl IntoIterator<Item = (usize, Special)>) -> Self {
+    pub(crate) fn with_specials(text: &str, specials: impl IntoIterator<Item = (usize, Special)>) -> Self {
         let mut plain = Self { text: String::with_capacity(text.len()), pieces: Vec::new() };
         let mut rest = 0;
         for (at, special) in specials {
@@ -98,12 +113,9 @@ impl Plain {
                 continue;
             }
             plain.push(&text[rest..at], rest..at);
-            rest = at
-                + match special {
-                    Special::Terminal(length) | Special::Escape(length, _) | Special::Mark(length) => length,
-                };
+            rest = at + special.length();
             match special {
-                Special::Terminal(_) => {}
+                Special::Terminal(_) | Special::Erased(_) => {}
                 Special::Escape(_, character) => {
                     plain.push_piece(character.encode_utf8(&mut [0; 4]), at..rest, PieceKind::Escape);
                 }
@@ -228,7 +240,7 @@ fn backslashes(text: &[u8]) -> usize {
     text.iter().take_while(|&&byte| byte == b'\\').count()
 }
 
-fn special_at(text: &[u8]) -> Option<Special> {
+pub(crate) fn special_at(text: &[u8]) -> Option<Special> {
     if text[0] == 0x1b {
         return Some(Special::Terminal(1 + terminal_sequence(&text[1..])?));
     }
@@ -246,8 +258,8 @@ fn special_at(text: &[u8]) -> Option<Special> {
     }
 }
 
-/// Returns the length of a sequence behind the escape character: `[`, parameters and a letter, or a change of the
-/// character set.
+/// Returns the length of a sequence behind the escape character: `[`, parameters and a letter, a change of the character set, or
+/// a title or a link of the terminal.
 fn terminal_sequence(text: &[u8]) -> Option<usize> {
     match text {
         [b'[', rest @ ..] => {
@@ -258,9 +270,23 @@ fn terminal_sequence(text: &[u8]) -> Option<usize> {
             rest.get(length).filter(is_last).map(|_| length + 2)
         }
         [b'(' | b')', b'0' | b'A' | b'B', ..] => Some(2),
+        // A title or a link of the terminal.
+        [b']', rest @ ..] => {
+            let near = &rest[..rest.len().min(LONGEST_COMMAND)];
+            let near =
+                &near[..near.iter().position(|byte| matches!(byte, b'"' | b'\n')).unwrap_or(near.len())];
+            let end = |end: &[u8]| memmem::find(near, end).map(|at| at + end.len());
+            COMMAND_ENDS.iter().filter_map(|text| end(text)).min().map(|end| end + 1)
+        }
         _ => None,
     }
 }
+
+/// What a title or a link of the terminal ends with, also as JSON writes it.
+const COMMAND_ENDS: [&[u8]; 5] = [b"\x07", b"\x1b\\", b"\\u0007", b"\\u001b\\\\", b"\\u001B\\\\"];
+
+/// No title or link of the terminal is longer.
+const LONGEST_COMMAND: usize = 4096;
 
 /// No sequence has more parameters.
 const LONGEST_SEQUENCE: usize = 64;

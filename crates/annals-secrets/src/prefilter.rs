@@ -11,8 +11,8 @@ use std::iter;
 use std::ops::Range;
 
 use crate::json::{self, JsonForm};
-use crate::mark;
 use crate::rule::Rule;
+use crate::{mark, markup};
 
 /// How many bytes of a keyword are hashed; no keyword is shorter.
 pub(crate) const SHORTEST_KEYWORD: usize = 3;
@@ -64,6 +64,8 @@ enum Meaning {
     Mark,
     /// See [`Seen::hidden`].
     Hidden,
+    /// See [`Seen::markup`].
+    Markup,
     /// The key of a text that may have been cut after this many characters: see [`Seen::cuts`] if it was.
     CutKey(usize),
 }
@@ -103,6 +105,8 @@ pub(crate) struct Seen {
     /// The beginning of something in JSON that rules do not see: the lines of a private key in strings of their own, or
     /// text that is not UTF-8, in base64.
     pub(crate) hidden: bool,
+    /// Where signs of [`markup::SIGNS`] begin.
+    pub(crate) markup: Vec<usize>,
     /// Texts that may have been cut, so that a secret at their end is not seen by the rules.
     pub(crate) cuts: Vec<CutText>,
 }
@@ -113,6 +117,7 @@ impl Seen {
         self.escape |= other.escape;
         self.mark |= other.mark;
         self.hidden |= other.hidden;
+        self.markup.extend(other.markup.into_iter().map(|at| at + offset));
         self.cuts.extend(other.cuts.into_iter().map(|CutText { range, longest }| CutText {
             range: range.start + offset..range.end + offset,
             longest,
@@ -127,7 +132,8 @@ impl Prefilter {
             Keyword::new(format!("\"{key}\":").as_bytes(), false, Meaning::CutKey(*longest))
         });
         let of_rules = rules.iter().enumerate().flat_map(|(index, rule)| keywords_of(index, rule));
-        let mut keywords: Vec<_> = of_rules.chain(signs).chain(cut_keys).collect();
+        let markup = markup::SIGNS.iter().map(|text| Keyword::new(text, false, Meaning::Markup));
+        let mut keywords: Vec<_> = of_rules.chain(signs).chain(markup).chain(cut_keys).collect();
         let (first_pairs, last_pairs) = pairs(&keywords);
         keywords.sort_by_key(|keyword| keyword.hash);
         let mut starts = Box::new([0; WORDS]);
@@ -211,6 +217,7 @@ impl Prefilter {
                 Meaning::Escape => seen.escape = true,
                 Meaning::Mark => seen.mark = true,
                 Meaning::Hidden => seen.hidden = true,
+                Meaning::Markup => seen.markup.push(offset),
                 Meaning::CutKey(longest) => {
                     let range = json::cut_text_at(text, offset + keyword.text.len(), longest);
                     seen.cuts.extend(range.map(|range| CutText { range, longest }));
@@ -384,7 +391,7 @@ mod tests {
                 let text = format!("{}{sign} and much more text", " ".repeat(before));
                 let seen = prefilter.for_each_hit(text.as_bytes(), |_| ());
                 let mark = sign.starts_with("[masked");
-                assert_eq!(seen, Seen { escape, hidden, mark, cuts: Vec::new() }, "{text}");
+                assert_eq!(seen, Seen { escape, mark, hidden, ..Seen::default() }, "{text}");
             }
         }
     }

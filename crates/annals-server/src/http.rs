@@ -1,9 +1,10 @@
 //! The server over HTTP: the same methods and subscriptions for programs and browsers.
 //!
-//! `guard.rs` checks every request first. Then `requests.rs` answers JSON-RPC requests, `events.rs` streams notifications,
+//! `guard.rs` checks every request first. Then `requests.rs` answers JSON-RPC requests, `export.rs` sends sessions as files, `events.rs` streams notifications,
 //! and `page.rs` has the viewer for browsers. `sockets.rs` bounds the number of connections and how long they may stall.
 
 mod events;
+mod export;
 mod guard;
 mod page;
 mod requests;
@@ -136,10 +137,14 @@ struct HttpState {
     /// Bounds the bytes of events that are not sent yet.
     event_budget: ByteBudget,
     streams: Arc<Semaphore>,
+    /// Bounds the number of exports that are written at the same time.
+    exports: Arc<Semaphore>,
     /// Becomes `true` when the server shuts down.
     stopping: watch::Receiver<bool>,
 }
 
+/// The most exports that are written at the same time. A client that reads slowly holds one, and a thread.
+const MOST_EXPORTS: usize = 4;
 /// The size of each of the three byte budgets.
 const BUDGET_KIB: u32 = 64 << 10;
 
@@ -225,6 +230,7 @@ impl Http {
             answer_budget: ByteBudget::of_kib(BUDGET_KIB),
             event_budget: ByteBudget::of_kib(BUDGET_KIB),
             streams: Arc::new(Semaphore::new(limits.streams)),
+            exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
             stopping: is_stopping,
         };
         let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -244,6 +250,7 @@ fn router(state: HttpState, mounted: Vec<Mounted>) -> Router {
     }
     router
         .route("/rpc", post(requests::answer))
+        .route("/export", post(export::answer))
         .route("/events", get(events::stream))
         .route("/healthz", get(async || "ok\n"))
         .merge(page::router())

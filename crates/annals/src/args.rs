@@ -54,7 +54,7 @@ use serve::SERVE_HELP;
 use usage::USAGE_HELP;
 
 pub(crate) use change::{Archive, Fork, Rename, Safety, Tag, Tombstone};
-pub(crate) use export::{Export, ExportView, Format};
+pub(crate) use export::{Export, ExportView};
 pub(crate) use files::Files;
 pub(crate) use filters::Filters;
 pub(crate) use generate::{Completions, Man};

@@ -31,6 +31,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::failure::Failure;
 
+pub(crate) use annals_api::words::{count, number};
 pub(crate) use clean::{clean, clean_lines, clean_masked, clean_piece, without_escapes};
 #[cfg(feature = "search")]
 pub(crate) use hits::matches;
@@ -207,29 +208,19 @@ pub(crate) fn styled_paragraph(
     Ok(())
 }
 
+/// Sets what is said when a part of the work panics: the place in the code. What a panic says may contain text of a transcript.
+pub(crate) fn say_only_where_panics_are(what_failed: &'static str) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let place =
+            panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        complain(&format!("{what_failed}: internal error{place}"));
+    }));
+}
+
 /// Prints a heading.
 pub(crate) fn heading(out: &mut impl Write, text: &str) -> Result<(), Failure> {
     writeln!(out, "{BOLD}{}{BOLD:#}", clean(text))?;
     Ok(())
-}
-
-/// Returns a number with commas between thousands.
-pub(crate) fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// Returns `1 line`, `2 lines`.
-pub(crate) fn count(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", number(count as u64))
 }
 
 /// Returns `1 entry`, `2 entries`.

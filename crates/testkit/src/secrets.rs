@@ -18,6 +18,32 @@ pub const CUT: &str = "5ec4e700-0000-4000-8000-000000000004";
 /// A session that only the prompt history has.
 pub const GHOST: &str = "5ec4e700-0000-4000-8000-000000000005";
 
+/// A session with secrets that only rendering puts together.
+pub const ASSEMBLED: &str = "5ec4e700-0000-4000-8000-000000000006";
+
+/// Makes a token of the first and the other characters of a secret.
+type TokenOf = fn(&str, &str) -> String;
+
+/// The forms of a token that are put together only when they are shown.
+const ASSEMBLED_FORMS: [(&str, TokenOf); 16] = [
+    ("escaped sign", |first, rest| format!("ghp\\_{first}{rest}")),
+    ("number of a character", |first, rest| format!("ghp&#95;{first}{rest}")),
+    ("hexadecimal number of a character", |first, rest| format!("ghp&#x5f;{first}{rest}")),
+    ("name of a character", |first, rest| format!("ghp&lowbar;{first}{rest}")),
+    ("strong", |first, rest| format!("ghp_**{first}**{rest}")),
+    ("strong prefix", |first, rest| format!("**ghp_**{first}{rest}")),
+    ("emphasis", |first, rest| format!("*ghp_{first}*{rest}")),
+    ("code", |first, rest| format!("ghp_`{first}`{rest}")),
+    ("deleted", |first, rest| format!("ghp_~~{first}~~{rest}")),
+    ("link", |first, rest| format!("ghp_[{first}](https://a.example/b){rest}")),
+    ("space without width", |first, rest| format!("ghp_{first}\u{200b}{rest}")),
+    ("word joiner", |first, rest| format!("ghp_{first}\u{2060}\u{feff}{rest}")),
+    ("backspace", |first, rest| format!("ghp_{first}x\u{8}{rest}")),
+    ("colour", |first, rest| format!("ghp_{first}\u{1b}[31m{rest}")),
+    ("title of a terminal", |first, rest| format!("ghp_{first}\u{1b}]0;title\u{7}{rest}")),
+    ("link of a terminal", |first, rest| format!("ghp_{first}\u{1b}]8;;https://a.example\u{7}{rest}")),
+];
+
 /// The files of a config folder, and the secrets in them.
 #[derive(Debug, Default)]
 pub struct SecretWorld {
@@ -53,6 +79,30 @@ impl SecretWorld {
         world.add(format!("{folder}/{CUT}.jsonl"), Transcript::session(CUT).user("d1", prompt).to_string());
         let history = world.history();
         world.add("history.jsonl".to_owned(), history);
+        world
+    }
+
+    /// Makes a session with tokens that Markdown or a terminal puts together when they are shown, each in a prompt, in reasoning, in a
+    /// reply, in an argument and in a result. The place of a secret is the form of its token.
+    pub fn assembled() -> Self {
+        let mut world = Self::default();
+        let mut lines = Transcript::session(ASSEMBLED);
+        for (number, (form, token_of)) in ASSEMBLED_FORMS.iter().enumerate() {
+            let (_, secret) = invented(number, "", "");
+            let (first, rest) = secret.split_at(12);
+            let token = token_of(first, rest);
+            let id = |kind: &str| format!("{kind}{number}");
+            let command = json!({"command": format!("echo {token}")});
+            lines = lines
+                .user(&id("u"), format!("Use {token} now"))
+                .assistant(&id("a"), |reply| {
+                    let reply = reply.id(&id("m")).thinking(&format!("so {token}"));
+                    reply.text(&format!("- use {token} now")).tool(&id("t"), "Bash", command)
+                })
+                .result(&id("r"), &id("t"), format!("printed {token}"));
+            world.secrets.push((form, secret));
+        }
+        world.add(format!("projects/-home-mia-tea/{ASSEMBLED}.jsonl"), lines.to_string());
         world
     }
 

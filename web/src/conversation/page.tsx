@@ -107,6 +107,7 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
         go({ ...(route.peek() as ConversationRoute), sheet });
         return true;
       },
+      exportFile: () => go({ ...(route.peek() as ConversationRoute), sheet: { kind: 'export', of: 'html' } }),
       nextSession: () => other(1), previousSession: () => other(-1),
       copyLink: () => {
         const row = currentRow();
@@ -159,7 +160,7 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
       onStart={() => { isStarted.current = reader; }} />
     <Rail reader={reader} />
     {hasInspector.value === 'yes' && <Inspector reader={reader} tab={tab} />}
-    {at.sheet && <ConversationSheet key={`${at.sheet.kind} ${at.sheet.of}`} reader={reader} sheet={at.sheet} />}
+    {at.sheet && <ConversationSheet key={at.sheet.kind === 'export' ? 'export' : `${at.sheet.kind} ${at.sheet.of}`} reader={reader} sheet={at.sheet} />}
   </div>;
 }
 

@@ -84,8 +84,12 @@ export const en = {
   unreadable: 'Sessions that could not be read', severities: { error: 'error', warning: 'warning', info: 'note' } as Record<string, string>, repairable: 'can be repaired',
 
   actions: 'Actions', rename: 'Rename', renamePrompt: 'New title', tag: 'Tag', tagPrompt: 'New tag; empty removes it', archive: 'Archive', unarchive: 'Bring back from the archive', fork: 'Fork', forkHere: 'Fork from here',
-  delete: 'Delete', export: 'Copy export command', resume: 'Copy resume command', done: { renamed: 'Renamed', tagged: 'Tagged', archived: 'Archived', unarchived: 'Back from the archive', forked: 'Forked', deleted: 'Moved to the trash', restored: 'Restored' },
+  delete: 'Delete', export: 'Export…', resume: 'Copy resume command', done: { renamed: 'Renamed', tagged: 'Tagged', archived: 'Archived', unarchived: 'Back from the archive', forked: 'Forked', deleted: 'Moved to the trash', restored: 'Restored' },
   openFork: 'Open the fork', ok: 'OK', deleteQuestion: (title: string) => `Move “${title}” to the trash? It can be restored.`,
+  exportTitle: 'Export', format: 'Format', formats: { html: 'HTML, one page', md: 'Markdown', text: 'Plain text' }, exportTurns: (last: number) => `Turns (all ${last.toLocaleString('en')} if empty)`, fromTurn: 'from', toTurn: 'to',
+  exportParts: 'Include', parts: { thinking: 'Thinking', results: 'Results of tools', subagents: 'Subagents' }, prepareExport: 'Prepare and review', exportIntro: 'The file is prepared first. You see what was masked in it, and then save it.', exporting: (size: string) => `Preparing… ${size}`,
+  exportFailed: 'The file was not made:', exportMasked: (count: number) => `${s(count, 'value')} masked`, nothingMasked: 'No secret was found: nothing was masked', rule: 'Rule', values: 'Values', where: 'Where',
+  leftOut: (count: number) => `${s(count, 'part')} could not be read or masked, and ${count === 1 ? 'is' : 'are'} left out of the file`, maskingLimits: 'Rules find secrets by their form. Read the file before you pass it on.', saveFile: 'Save the file', exportedRows: (count: number) => s(count, 'row'), aboutSession: 'title and facts',
   paletteHint: 'Type to find sessions, prompts and commands', paletteSessions: 'Sessions', paletteCommands: 'Commands', palettePrompts: 'Prompts', paletteSearch: (words: string) => `Search everything for “${words}”`,
   keys: {
     palette: 'Find anything', find: 'Find in the conversation', nextRow: 'Next row', previousRow: 'Previous row', nextPrompt: 'Next prompt', previousPrompt: 'Previous prompt',
@@ -93,7 +97,7 @@ export const en = {
     branch: 'Next branch', open: 'Open or close the card', openTurn: 'Open or close the turn', openAll: 'Open or close all turns', read: 'Read', work: 'Work', model: 'Model', raw: 'Raw', inspector: 'Inspector', nextTab: 'Next tab', previousTab: 'Previous tab', outline: 'Outline',
     start: 'Start', end: 'End, and follow', sessions: 'Sessions', search: 'Search', usage: 'Usage', health: 'Health', out: 'Out of the subagent', into: 'Into the subagent',
     nextSession: 'Next session', previousSession: 'Previous session', copyLink: 'Copy link to the row', copyText: 'Copy the row as text', copyResume: 'Copy resume command', theme: 'Theme', split: 'Side-by-side diffs', close: 'Close, then back', help: 'List the keys',
-    mark: 'Mark the row', toMark: 'Go to the mark', compare: 'Compaction, branch or file of the row',
+    mark: 'Mark the row', toMark: 'Go to the mark', compare: 'Compaction, branch or file of the row', exportFile: 'Export',
   },
 };
 

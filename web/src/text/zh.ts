@@ -84,8 +84,12 @@ export const zh: Texts = {
   unreadable: '无法读取的会话', severities: { error: '错误', warning: '警告', info: '提示' }, repairable: '可以修复',
 
   actions: '操作', rename: '重命名', renamePrompt: '新标题', tag: '标签', tagPrompt: '新标签；留空则移除', archive: '归档', unarchive: '取消归档', fork: '分叉', forkHere: '从此处分叉',
-  delete: '删除', export: '复制导出命令', resume: '复制恢复命令', done: { renamed: '已重命名', tagged: '已加标签', archived: '已归档', unarchived: '已取消归档', forked: '已分叉', deleted: '已移到回收站', restored: '已恢复' },
+  delete: '删除', export: '导出…', resume: '复制恢复命令', done: { renamed: '已重命名', tagged: '已加标签', archived: '已归档', unarchived: '已取消归档', forked: '已分叉', deleted: '已移到回收站', restored: '已恢复' },
   openFork: '打开分叉', ok: '确定', deleteQuestion: (title) => `把“${title}”移到回收站？之后可以恢复。`,
+  exportTitle: '导出', format: '格式', formats: { html: 'HTML 单页', md: 'Markdown', text: '纯文本' }, exportTurns: (last) => `轮次（留空为全部 ${n(last)} 轮）`, fromTurn: '从', toTurn: '到',
+  exportParts: '包含', parts: { thinking: '思考', results: '工具结果', subagents: '子代理' }, prepareExport: '生成并检查', exportIntro: '先生成文件，您可以看到其中遮盖了什么，然后再保存。', exporting: (size) => `生成中… ${size}`,
+  exportFailed: '文件未生成：', exportMasked: (count) => `已遮盖 ${n(count)} 个值`, nothingMasked: '没有发现密钥：没有遮盖任何内容', rule: '规则', values: '值', where: '位置',
+  leftOut: (count) => `${n(count)} 个部分无法读取或遮盖，未写入文件`, maskingLimits: '规则按形式识别密钥。转发前请先阅读文件。', saveFile: '保存文件', exportedRows: (count) => `${n(count)} 行`, aboutSession: '标题和信息',
   paletteHint: '输入以查找会话、提示和命令', paletteSessions: '会话', paletteCommands: '命令', palettePrompts: '提示', paletteSearch: (words) => `在全部内容中搜索“${words}”`,
   keys: {
     palette: '查找一切', find: '在对话中查找', nextRow: '下一行', previousRow: '上一行', nextPrompt: '下一个提示', previousPrompt: '上一个提示',
@@ -93,6 +97,6 @@ export const zh: Texts = {
     branch: '下一个分支', open: '打开或关闭卡片', openTurn: '打开或关闭本轮', openAll: '打开或关闭所有轮', read: '阅读', work: '过程', model: '模型', raw: '原始', inspector: '检查器', nextTab: '下一个标签', previousTab: '上一个标签', outline: '大纲',
     start: '开头', end: '末尾并跟随', sessions: '会话', search: '搜索', usage: '用量', health: '健康', out: '离开子代理', into: '进入子代理',
     nextSession: '下一个会话', previousSession: '上一个会话', copyLink: '复制此行链接', copyText: '复制此行文本', copyResume: '复制恢复命令', theme: '主题', split: '并排显示差异', close: '关闭，然后返回', help: '列出快捷键',
-    mark: '标记此行', toMark: '跳到标记', compare: '此行的压缩、分支或文件',
+    mark: '标记此行', toMark: '跳到标记', compare: '此行的压缩、分支或文件', exportFile: '导出',
   },
 };

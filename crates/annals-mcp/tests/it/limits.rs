@@ -1,7 +1,7 @@
 //! Answers are bounded, masked, and lose nothing that cannot be asked for.
 
 use serde_json::{Value, json};
-use testkit::secrets::{EVERYWHERE, SecretWorld};
+use testkit::secrets::{ASSEMBLED, EVERYWHERE, SecretWorld};
 use testkit::transcript::Transcript;
 
 use crate::client::{Client, TEA};
@@ -38,6 +38,24 @@ fn no_tool_shows_a_secret() {
     for (place, secret) in &world.secrets {
         let shown = answers.iter().position(|answer| answer.contains(secret));
         assert!(shown.is_none(), "{place}: {:?}", calls.get(shown.unwrap_or_default()));
+    }
+}
+
+#[test]
+fn no_tool_shows_a_secret_that_only_rendering_puts_together() {
+    let world = SecretWorld::assembled();
+    let client = Client::new(&world.files);
+    let messages =
+        json!({"session": ASSEMBLED, "all": true, "thinking": true, "limit": 100, "text_limit": 20_000});
+    for (tool, arguments) in [
+        ("get_messages", messages),
+        ("get_session", json!({"session": ASSEMBLED})),
+        ("list_sessions", json!({})),
+        ("search_sessions", json!({"query": "now", "match": "fixed", "limit": 50})),
+    ] {
+        let (answer, is_error) = client.call(tool, &arguments);
+        assert!(!is_error && answer.contains("[masked: github-token]"), "{tool}: {answer}");
+        assert_eq!(world.found_in(&answer), Vec::<&str>::new(), "{tool}: {answer}");
     }
 }
 

@@ -1,4 +1,5 @@
 //! What whole transcripts become, and that nothing in them becomes markup.
 
+mod assembled;
 mod hostile;
 mod rows;

@@ -4,6 +4,8 @@ use annals_proto::{ToolState, ViewNode, ViewRow, ViewRowKind};
 use annals_render::{Filter, Found, Open, Outline, Rows, text};
 use annals_transcript::conversation::{Conversation, TranscriptBytes};
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::ops::Range;
 
 const SESSION: &[&str] = &[
     r#"{"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-01-02T03:00:00.000Z","cwd":"/home/mia","message":{"content":[{"type":"text","text":"Boil <b>it</b>\nplease"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAAC0lEQVR4nGNgwAQAABYAAQ=="}}]}}"#,
@@ -119,6 +121,10 @@ impl Filter for HidesNow {
         let count = usize::from(masked != text);
         (Cow::Owned(masked.into_bytes()), count)
     }
+
+    fn visible(&self, text: &str) -> Vec<(Range<usize>, String)> {
+        text.match_indices("Hidden").map(|(at, word)| (at..at + word.len(), "#".to_owned())).collect()
+    }
 }
 
 #[test]
@@ -151,4 +157,44 @@ fn branches_gaps_and_damage_are_rows_in_their_place() {
     assert!(shown.iter().any(|row| row.0 == "g"), "{shown:?}");
     let damage = rows.iter().find(|row| row.kind == ViewRowKind::Damage).unwrap();
     assert_eq!(damage.nodes.as_deref(), Some(&[ViewNode::Text { text: "not json <script>".into() }][..]));
+}
+
+/// Counts the lines that are masked.
+#[derive(Default)]
+struct Counted(Cell<usize>);
+
+impl Filter for Counted {
+    fn entry<'l>(&self, line: &'l [u8]) -> (Cow<'l, [u8]>, usize) {
+        self.0.set(self.0.get() + 1);
+        (Cow::Borrowed(line), 0)
+    }
+
+    fn visible(&self, _: &str) -> Vec<(Range<usize>, String)> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn an_entry_with_many_calls_is_masked_once_and_so_is_one_with_many_results() {
+    let list = |block: &dyn Fn(usize) -> String| (0..50).map(block).collect::<Vec<_>>().join(",");
+    let calls =
+        list(&|n| format!(r#"{{"type":"tool_use","id":"t{n}","name":"Bash","input":{{"command":"x"}}}}"#));
+    let results = list(&|n| format!(r#"{{"type":"tool_result","tool_use_id":"t{n}","content":"done {n}"}}"#));
+    let transcript = TranscriptBytes::new(format!(
+        r#"{{"type":"assistant","uuid":"a1","parentUuid":null,"message":{{"id":"m1","content":[{calls}]}}}}
+{{"type":"user","uuid":"r1","parentUuid":"a1","message":{{"content":[{results}]}}}}
+"#
+    ));
+    let conversation = Conversation::of(&transcript).unwrap();
+    let outline = Outline::of(&conversation).unwrap();
+    let filter = Counted::default();
+    let rows = Rows::new(&conversation, &outline, Some(&filter));
+    assert_eq!(outline.rows().len(), 50);
+    for row in 0..50 {
+        let made = rows.row(row, Open::Whole).unwrap();
+        let mut shown = String::new();
+        text::nodes(&made.output.unwrap(), "", &mut shown);
+        assert_eq!(shown.trim(), format!("done {row}"));
+    }
+    assert_eq!(filter.0.get(), 2);
 }

@@ -4,5 +4,6 @@ mod hostile;
 mod invented;
 mod json;
 mod lists;
+mod markup;
 mod props;
 mod texts;

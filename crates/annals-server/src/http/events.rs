@@ -153,7 +153,7 @@ fn event(name: &str, id: Option<u64>, data: &impl Serialize) -> String {
 }
 
 /// Answers with an error: as a status, which browsers report, and as JSON.
-fn refuse(error: &Error) -> Response {
+pub(super) fn refuse(error: &Error) -> Response {
     let status = match error.code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
         ErrorCode::InvalidParams => StatusCode::BAD_REQUEST,

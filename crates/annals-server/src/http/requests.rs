@@ -60,7 +60,7 @@ pub(super) async fn hand_over(
 }
 
 /// Receives the body of a request, in bounded time and with a bounded size.
-async fn receive(
+pub(super) async fn receive(
     state: &HttpState,
     request: Request,
 ) -> Result<(Parts, Bytes, Option<Reservation>), Response> {
@@ -105,7 +105,7 @@ async fn reserve(
     reservation.map_err(busy)
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = given.split(';').next().unwrap_or_default().trim();
     kind.eq_ignore_ascii_case("application/json") && !headers.contains_key(header::CONTENT_ENCODING)

@@ -7,6 +7,7 @@ mod acp;
 mod agents;
 mod changes;
 mod connections;
+mod export;
 mod golden;
 mod http;
 mod load;

@@ -6,7 +6,7 @@ use std::fs;
 use annals_proto::Method;
 use annals_server::{HttpOptions, Options};
 use serde_json::{Value, json};
-use testkit::secrets::{AI_TITLE, CUT, EVERYWHERE, SUMMARY, SecretWorld, invented};
+use testkit::secrets::{AI_TITLE, ASSEMBLED, CUT, EVERYWHERE, SUMMARY, SecretWorld, invented};
 use testkit::transcript::Transcript;
 
 use crate::connections::{Client, append};
@@ -180,6 +180,52 @@ fn rows_and_parts_are_masked() {
     }
     client.finish();
     open_client.finish();
+}
+
+/// Markdown and terminals put tokens together when they are shown: no answer has one that the reader of it puts together.
+#[test]
+fn no_answer_has_a_secret_that_only_rendering_puts_together() {
+    let secrets = SecretWorld::assembled();
+    let world = World::of_files(&secrets.files, Options::default());
+    let mut client = Client::of(&world);
+    let check = |what: &str, answer: &str| {
+        assert_eq!(secrets.found_in(answer), Vec::<&str>::new(), "{what}: {answer}");
+    };
+    let session = json!({"sessionId": ASSEMBLED});
+    let skeleton = client.ask("history/skeleton", &session);
+    let (revision, total) = (&skeleton["result"]["revision"], skeleton["result"]["total"].as_u64().unwrap());
+    let rows = |open: bool| json!({"sessionId": ASSEMBLED, "revision": revision, "from": 0, "count": 200, "open": open});
+    let load = json!({"sessionId": ASSEMBLED, "cwd": "/home/mia/tea", "mcpServers": []});
+    for (method, params) in [
+        ("history/rows", rows(true)),
+        ("history/rows", rows(false)),
+        ("history/read", session.clone()),
+        ("history/load", session.clone()),
+        ("history/turns", session.clone()),
+        ("history/watch", json!({"sessionId": ASSEMBLED, "offset": 0})),
+        ("initialize", json!({"protocolVersion": 1})),
+        ("session/load", load),
+    ] {
+        let answer = client.ask(method, &params);
+        assert!(answer["result"].is_object(), "{method}: {answer}");
+        // What is sent before the answer, such as the updates of a session that is loaded, belongs to it.
+        let sent = std::mem::take(&mut client.waiting).iter().map(Value::to_string).collect::<String>();
+        let all = format!("{answer}{sent}");
+        check(method, &all);
+        if !["initialize", "history/watch"].contains(&method) {
+            let count = all.matches("[masked: github-token]").count();
+            assert!(count >= secrets.secrets.len(), "{method} masks {count}: {all}");
+        }
+    }
+    let mut masked = 0;
+    for (row, part) in (0..total).flat_map(|row| [(row, 0), (row, 1)]) {
+        let params = json!({"sessionId": ASSEMBLED, "revision": revision, "row": row, "part": part});
+        let answer = client.ask("history/part", &params).to_string();
+        check("history/part", &answer);
+        masked += usize::from(answer.contains("[masked: github-token]"));
+    }
+    assert!(masked >= 5 * secrets.secrets.len(), "{masked} parts are masked");
+    client.leave();
 }
 
 /// A version of a file is masked as a whole, before it is compared with another one or cut into lines.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use annals_api::export;
 use clap::ValueEnum;
 
 use super::show::turn_range;
@@ -68,38 +69,13 @@ pub(crate) enum Format {
     Text,
 }
 
-impl Format {
-    /// Returns the ending of its files.
-    pub(crate) fn ending(self) -> &'static str {
-        match self {
-            Format::Html => "html",
-            Format::Md => "md",
-            Format::Json => "jsonl",
-            Format::Text => "txt",
-        }
-    }
-
-    /// Returns the name of the document that lists others.
-    pub(crate) fn index_name(self) -> &'static str {
-        match self {
-            Format::Html => "index.html",
-            Format::Md | Format::Json | Format::Text => "README.md",
-        }
-    }
-
-    /// Returns whether a big session can be split into pages.
-    pub(crate) fn has_pages(self) -> bool {
-        matches!(self, Format::Html | Format::Md)
-    }
-
-    /// Returns the format that the ending of a file says.
-    pub(crate) fn of_ending(ending: &str) -> Option<Self> {
-        match ending.to_ascii_lowercase().as_str() {
-            "html" | "htm" => Some(Format::Html),
-            "md" | "markdown" => Some(Format::Md),
-            "json" | "jsonl" | "ndjson" => Some(Format::Json),
-            "txt" | "text" => Some(Format::Text),
-            _ => None,
+impl From<Format> for export::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Html => Self::Html,
+            Format::Md => Self::Md,
+            Format::Json => Self::Json,
+            Format::Text => Self::Text,
         }
     }
 }

@@ -119,8 +119,10 @@ annals completions powershell >> $PROFILE";
 
 /// Adds examples to the help of commands, and lists the commands in groups.
 pub(super) fn complete(command: Command) -> Command {
-    let groups = groups(&command, output::columns().unwrap_or(WIDEST).min(WIDEST));
-    let command = command.before_help(groups).help_template(TEMPLATE);
+    let columns = output::columns().unwrap_or(WIDEST).min(WIDEST);
+    let groups = groups(&command, columns);
+    // clap would wrap the groups again if it took another width, such as that of a terminal behind a pipe.
+    let command = command.before_help(groups).help_template(TEMPLATE).term_width(columns);
     EXAMPLES.iter().fold(command, |command, (name, examples)| {
         let is_there = command.find_subcommand(name).is_some();
         if is_there { command.mut_subcommand(name, |one| with_examples(one, examples)) } else { command }

@@ -20,6 +20,7 @@ const TOKEN: &str = "ANNALS_TOKEN";
 const BROWSER_START: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(engine: Engine, args: &Serve, global: &Global) -> Result<ExitCode, Failure> {
+    output::say_only_where_panics_are("a request could not be answered");
     let folders = super::project_folders(&engine);
     let options = Options { read_only: args.read_only, allow_reveal: args.allow_reveal, poll: args.poll };
     let masking = output::mask::masking().cloned().unwrap_or_default();

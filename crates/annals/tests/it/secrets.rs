@@ -10,13 +10,17 @@ use std::time::Duration;
 
 use serde_json::Value;
 use testkit::command::{Home, Ran};
-use testkit::secrets::{AI_TITLE, CUT, EVERYWHERE, SUMMARY, SecretWorld};
+use testkit::secrets::{AI_TITLE, ASSEMBLED, CUT, EVERYWHERE, SUMMARY, SecretWorld};
 
 use crate::{ANNALS, annals, rest};
 
 /// A home with a secret in every place that holds text.
 fn secret_home() -> (Home, SecretWorld) {
-    let (home, world) = (Home::new(), SecretWorld::new());
+    home_of(SecretWorld::new())
+}
+
+fn home_of(world: SecretWorld) -> (Home, SecretWorld) {
+    let home = Home::new();
     for (path, content) in &world.files {
         rest(&home.write(format!(".claude/{path}"), content));
     }
@@ -69,6 +73,51 @@ fn the_table_of_turns_shows_no_beginning_of_a_secret() {
     let shown = annals(&home, &["turns", CUT]).stdout;
     assert!(shown.contains("use ghp_[masked: github-token]") && !shown.contains("Q7fZk2"), "{shown}");
     assert!(annals(&home, &["turns", CUT, "--reveal"]).stdout.contains("Q7fZk2"));
+}
+
+/// Markdown and terminals put these together when they are shown; a person or a program that reads the text does the same.
+#[test]
+fn no_output_has_a_secret_that_only_rendering_puts_together() {
+    let (home, world) = home_of(SecretWorld::assembled());
+    for args in [
+        &["export", ASSEMBLED, "-o", "-"][..],
+        &["export", ASSEMBLED, "--format", "md", "-o", "-"],
+        &["export", ASSEMBLED, "--format", "text", "-o", "-"],
+        &["export", ASSEMBLED, "--format", "json", "-o", "-"],
+        &["show", ASSEMBLED, "--expand", "--tools", "full"],
+        &["show", ASSEMBLED, "--json"],
+        &["turns", ASSEMBLED],
+        &["tail", ASSEMBLED, "--seconds", "0", "--turns", "100"],
+        &["list"],
+        &["list", "--json"],
+        &["search", "--fixed", "now"],
+    ] {
+        let ran = run(&home, args, &[]);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+        check_assembled(&world, args, &ran.stdout);
+        // Except for lists, all of them have all secrets.
+        if !["list", "search"].contains(&args[0]) {
+            let count = ran.stdout.matches("[masked: github-token]").count();
+            assert!(count >= world.secrets.len(), "{args:?} masks {count}\n{}", ran.stdout);
+        }
+    }
+    let report = run(&home, &["export", ASSEMBLED, "-o", "-"], &[]).stderr;
+    assert!(report.contains("github-token"), "{report}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_shows_no_secret_that_it_puts_together() {
+    let (home, world) = home_of(SecretWorld::assembled());
+    for args in [&["show", ASSEMBLED, "--expand", "--tools", "full"][..], &["turns", ASSEMBLED], &["list"]] {
+        let shown = crate::show::run_on_terminal(&home, &format!("{ANNALS} {}", args.join(" ")));
+        check_assembled(&world, args, &shown);
+    }
+}
+
+fn check_assembled(world: &SecretWorld, args: &[&str], shown: &str) {
+    assert_eq!(world.found_in(shown), Vec::<&str>::new(), "{args:?}\n{shown}");
+    assert!(shown.contains("[masked: github-token]"), "{args:?}\n{shown}");
 }
 
 /// Runs annals; unlike [`annals`], it returns the output as it is, because JSON needs its backslashes.

@@ -109,3 +109,19 @@ fn tail_begins_with_the_last_turns_as_show_prints_them() {
     assert_eq!(annals(&home, &["tail", "latest", "--seconds", "0", "--turns", "0"]).stdout, "");
     assert_eq!(annals(&home, &["tail", "latest", "--seconds", "0", "--json"]).stdout, "");
 }
+
+#[test]
+fn help_in_a_pipe_is_wrapped_once() {
+    let home = Home::new();
+    let help = |columns: &str| {
+        let output = home.command(ANNALS).arg("--help").env("COLUMNS", columns).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(help("60"), help("100"));
+    // What a description continues with is below its beginning.
+    let commands = help("60");
+    let rows = commands.lines().skip_while(|line| *line != "Find:").take_while(|line| *line != "Options:");
+    for row in rows.filter(|row| row.starts_with("  ")) {
+        assert!(row.starts_with(&" ".repeat(16)) || row[2..].find("  ").is_some_and(|end| end < 14), "{row}");
+    }
+}

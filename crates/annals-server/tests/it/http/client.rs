@@ -134,15 +134,36 @@ impl Reply {
         let mut source = BufReader::new(stream);
         let (status, headers) = head(&mut source);
         let mut reply = Self { status, headers, body: String::new() };
-        let length = reply.header("content-length").map_or(0, |length| length.parse().unwrap());
-        let mut body = vec![0; length];
-        source.read_exact(&mut body).unwrap();
+        let body = if reply.header("transfer-encoding") == Some("chunked") {
+            chunks(&mut source)
+        } else {
+            let length = reply.header("content-length").map_or(0, |length| length.parse().unwrap());
+            let mut body = vec![0; length];
+            source.read_exact(&mut body).unwrap();
+            body
+        };
         reply.body = String::from_utf8(body).unwrap();
         reply
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(given, _)| given == name).map(|(_, value)| &value[..])
+    }
+}
+
+/// Reads a body of chunks up to its end.
+fn chunks(source: &mut impl BufRead) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let mut size = String::new();
+        source.read_line(&mut size).unwrap();
+        let size = usize::from_str_radix(size.trim_end(), 16).expect("the body arrives as a whole");
+        let mut chunk = vec![0; size + 2];
+        source.read_exact(&mut chunk).unwrap();
+        body.extend_from_slice(&chunk[..size]);
+        if size == 0 {
+            return body;
+        }
     }
 }
 

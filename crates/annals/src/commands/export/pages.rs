@@ -6,25 +6,16 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use annals_api::export::{About, Document, Format, Place, Sink, TurnRef, index_of_pages, page_name};
 use annals_proto::ViewRow;
 
 use super::file::Files;
-use super::{About, Document, Sink, TurnRef, document, page};
-use crate::args::Format;
 use crate::failure::Failure;
 
 /// A page with more bytes ends before the next turn.
 const PAGE_BYTES: usize = 1 << 20;
 /// A page with more bytes ends before the next row.
 const MOST_PAGE_BYTES: usize = 4 * PAGE_BYTES;
-
-/// Where a page is among others.
-pub(super) struct Place {
-    /// Its number, from 1 on.
-    pub(super) number: usize,
-    /// Whether another one follows.
-    pub(super) has_next: bool,
-}
 
 /// The pages of a session.
 pub(super) struct Pages<'a> {
@@ -39,11 +30,6 @@ pub(super) struct Pages<'a> {
     turns: Vec<TurnRef>,
     /// The turns of the pages that are written.
     written: Vec<Vec<TurnRef>>,
-}
-
-/// Returns the name of the file of a page.
-pub(super) fn page_name(number: usize, ending: &str) -> String {
-    format!("page-{number:03}.{ending}")
 }
 
 impl<'a> Pages<'a> {
@@ -64,12 +50,7 @@ impl<'a> Pages<'a> {
     /// Writes the last page and the index.
     pub(super) fn finish(mut self, document: &dyn Document, masked: Option<&str>) -> Result<(), Failure> {
         self.write_page(document, false)?;
-        let text = match self.format {
-            Format::Html => page::index_of_pages(self.about, &self.written, masked),
-            Format::Md | Format::Json | Format::Text => {
-                document::index_of_pages(self.about, &self.written, masked)
-            }
-        };
+        let text = index_of_pages(self.format, self.about, &self.written, masked);
         self.files
             .write(&self.folder.join(self.format.index_name()), |out| Ok(out.write_all(text.as_bytes())?))
     }
@@ -95,6 +76,8 @@ impl<'a> Pages<'a> {
 }
 
 impl Sink for Pages<'_> {
+    type Error = Failure;
+
     fn before_row(&mut self, row: &ViewRow, document: &dyn Document) -> Result<(), Failure> {
         let turn = row.uuid.as_deref().and_then(|uuid| self.turn_by_uuid.remove(uuid));
         let longest = if turn.is_some() { PAGE_BYTES } else { MOST_PAGE_BYTES };

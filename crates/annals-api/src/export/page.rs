@@ -4,8 +4,7 @@ use annals_proto::{ToolState, ViewRow, ViewRowKind};
 use annals_render::html::{escape, nodes_with};
 use annals_render::visible;
 
-use super::pages::{Place, page_name};
-use super::{About, Document, Image, TurnRef, call_facts, mark_words};
+use super::{About, Document, Image, Place, TurnRef, call_facts, mark_words, page_name};
 
 const STYLE: &str = include_str!("page.css");
 /// Nothing is loaded and nothing runs, whatever the page contains.

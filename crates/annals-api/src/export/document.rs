@@ -4,8 +4,7 @@ use annals_proto::{ViewInline, ViewMark, ViewNode, ViewRow, ViewRowKind};
 use annals_render::html::escape;
 use annals_render::{markdown, text, visible};
 
-use super::pages::{Place, page_name};
-use super::{About, Document, Image, TurnRef, call_facts, mark_words};
+use super::{About, Document, Image, Place, TurnRef, call_facts, mark_words, page_name};
 
 /// Writes Markdown. Tools, reasoning and notices are folded.
 #[derive(Default)]

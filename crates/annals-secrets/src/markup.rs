@@ -1,0 +1,310 @@
+//! Text that Markdown or a terminal puts together only when it is shown: `ghp\_…`, `ghp&#95;…`, `ghp_**…**…`, a link in the middle.
+//!
+//! Whoever renders the text sees the token, so the rules also look at a line without such signs, if one of them stands inside of
+//! a word. Which signs a renderer would really take for markup depends on the text around them; here all of them are read
+//! over, because the text as it is written is looked at anyway. The signs may stand in a JSON string, where a backslash is
+//! written as two or more.
+
+use std::ops::Range;
+
+use crate::mark::Mark;
+use crate::plain::{Plain, Special, special_at};
+use crate::rule::Form;
+
+/// The longest target of a link that is read over.
+const LONGEST_TARGET: usize = 2048;
+/// How far before its target the text of a link may begin.
+const LONGEST_LINK: usize = 512;
+/// The longest character reference: `&UnderBar;`.
+const LONGEST_REFERENCE: usize = 12;
+
+/// Characters that have a name in HTML and occur in keys, tokens and names.
+const NAMED: [(&[u8], char); 16] = [
+    (b"lowbar", '_'),
+    (b"UnderBar", '_'),
+    (b"period", '.'),
+    (b"colon", ':'),
+    (b"equals", '='),
+    (b"sol", '/'),
+    (b"plus", '+'),
+    (b"num", '#'),
+    (b"dollar", '$'),
+    (b"ast", '*'),
+    (b"excl", '!'),
+    (b"commat", '@'),
+    (b"percnt", '%'),
+    (b"amp", '&'),
+    (b"lt", '<'),
+    (b"gt", '>'),
+];
+
+/// Signs that the prefilter finds together with the keywords of rules. A backslash is written as two in JSON; in other text, and for signs
+/// that have one byte, [`lines`] looks itself.
+pub(crate) const SIGNS: [&[u8]; 26] = [
+    b"\\\\_",
+    b"\\\\-",
+    b"\\\\.",
+    b"\\\\=",
+    b"&#x",
+    b"&#X",
+    b"&#0",
+    b"&#3",
+    b"&#4",
+    b"&#5",
+    b"&#6",
+    b"&#9",
+    b"&#1",
+    b"&lowbar;",
+    b"&UnderBar;",
+    b"](ht",
+    "\u{200b}".as_bytes(),
+    "\u{200c}".as_bytes(),
+    "\u{200d}".as_bytes(),
+    "\u{2060}".as_bytes(),
+    "\u{feff}".as_bytes(),
+    b"\\u200",
+    b"\\u2060",
+    b"\\ufeff",
+    b"\\uFEFF",
+    b"\\u0008",
+];
+
+/// Returns the lines of a text with markup inside of a word, in order and apart from each other; `seen` says where [`SIGNS`] are. In
+/// JSON, a line is a part of one string.
+pub(crate) fn lines(text: &str, seen: &[usize], form: Form) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let first_backslash =
+        |at: usize| at - bytes[..at].iter().rev().take_while(|&&byte| byte == b'\\').count();
+    let is_inside = |at: &usize| *at > 0 && is_word(bytes[at - 1]) && joins(bytes, *at, form);
+    let mut places: Vec<_> = seen.iter().map(|&at| first_backslash(at)).filter(is_inside).collect();
+    // Most of these signs stand beside a blank.
+    places.extend(memchr::memchr3_iter(b'*', b'`', b'~', bytes).filter(is_inside));
+    if form == Form::Json {
+        places.extend(memchr::memmem::find_iter(bytes, b"\\b").filter(is_inside));
+    } else {
+        places.extend(memchr::memchr2_iter(b'\\', 0x08, bytes).filter(is_inside));
+    }
+    places.sort_unstable();
+    let mut lines: Vec<Range<usize>> = Vec::new();
+    for at in places {
+        if lines.last().is_none_or(|last| last.end <= at) {
+            lines.push(line_around(bytes, at));
+        }
+    }
+    lines
+}
+
+/// Returns a line as it is read where it is rendered; the marks are those in it.
+pub(crate) fn read(line: &str, form: Form, marks: &[Mark]) -> Plain {
+    let bytes = line.as_bytes();
+    let mut specials: Vec<(usize, Special)> = Vec::new();
+    // The targets of links, which are read over when their text was read.
+    let mut targets: Vec<Range<usize>> = Vec::new();
+    let mut marks = marks.iter().peekable();
+    let runs = [b'*', b'`', b'~'].map(|sign| {
+        (
+            sign,
+            memchr::memchr_iter(sign, bytes).filter(|&at| at == 0 || bytes[at - 1] != sign).take(2).count(),
+        )
+    });
+    let has_partner = |sign: u8| runs.contains(&(sign, 2));
+    let mut at = 0;
+    while at < bytes.len() {
+        if let Some(mark) = marks.next_if(|mark| mark.range.start <= at) {
+            specials.push((mark.range.start, Special::Mark(mark.range.len())));
+            at = mark.range.end.max(at);
+            continue;
+        }
+        let length = match special(bytes, at, form) {
+            // A sign without a partner is text.
+            Some(_) if matches!(bytes[at], b'*' | b'`' | b'~') && !has_partner(bytes[at]) => 1,
+            Some(special) => {
+                let length = special.length();
+                if let Special::Erased(length) = special {
+                    // The character before is the one that a terminal overwrites.
+                    let before = line[..at].chars().next_back().map_or(0, char::len_utf8);
+                    specials.push((at - before, Special::Terminal(before + length)));
+                } else {
+                    specials.push((at, special));
+                }
+                length
+            }
+            None => {
+                if bytes[at] == b']'
+                    && let Some(target) = target(&bytes[at..])
+                    && let Some(open) = start_of_link(bytes, at)
+                {
+                    targets.extend([open..open + 1, at..at + target]);
+                    target
+                } else {
+                    1
+                }
+            }
+        };
+        at += length.max(1);
+    }
+    if !targets.is_empty() {
+        specials.extend(targets.into_iter().map(|range| (range.start, Special::Terminal(range.len()))));
+    }
+    specials.sort_by_key(|(at, _)| *at);
+    Plain::with_specials(line, specials)
+}
+
+/// Returns whether a byte may stand in a name or a token.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'=' | b':')
+}
+
+/// Returns whether the signs at an offset stand before the rest of a word.
+fn joins(bytes: &[u8], at: usize, form: Form) -> bool {
+    let goes_on = |at: usize| bytes.get(at).is_some_and(|&byte| is_word(byte));
+    let mut end = at;
+    if bytes[at] == b']' {
+        let Some(target) = target(&bytes[at..]) else { return false };
+        if start_of_link(bytes, at).is_some_and(|open| open > 0 && is_word(bytes[open - 1])) {
+            return true;
+        }
+        end = at + target;
+    }
+    while let Some(special) = bytes.get(end).and_then(|_| special(bytes, end, form)) {
+        end += special.length();
+        if matches!(special, Special::Escape(..)) {
+            return goes_on(end);
+        }
+    }
+    end > at && (goes_on(end) || bytes.get(end) == Some(&b'['))
+}
+
+/// Returns where the text of a link begins that ends at an offset.
+fn start_of_link(bytes: &[u8], end: usize) -> Option<usize> {
+    let from = end.saturating_sub(LONGEST_LINK);
+    bytes[from..end].iter().rposition(|&byte| byte == b'[').map(|open| open + from)
+}
+
+/// Returns what is read in place of the sign at an offset; `None` if there is none.
+fn special(bytes: &[u8], at: usize, form: Form) -> Option<Special> {
+    let rest = &bytes[at..];
+    match rest[0] {
+        sign @ (b'*' | b'`' | b'~') => {
+            Some(Special::Terminal(rest.iter().take_while(|&&byte| byte == sign).count()))
+        }
+        b'&' => reference(rest),
+        0x08 => Some(Special::Erased(1)),
+        0x1b => special_at(rest),
+        0xc2 => rest.starts_with("\u{ad}".as_bytes()).then_some(Special::Terminal(2)),
+        0xe2 | 0xef => {
+            let hidden = ["\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}"];
+            hidden.iter().any(|hidden| rest.starts_with(hidden.as_bytes())).then_some(Special::Terminal(3))
+        }
+        b'\\' => {
+            let backslashes = rest.iter().take_while(|&&byte| byte == b'\\').count();
+            match &rest[backslashes..] {
+                [b'b', ..] if backslashes == 1 && form == Form::Json => Some(Special::Erased(2)),
+                [b'u', digits @ ..] => match digits.first_chunk::<4>()?.to_ascii_lowercase().as_slice() {
+                    b"200b" | b"200c" | b"200d" | b"2060" | b"feff" | b"00ad" => {
+                        Some(Special::Terminal(backslashes + 5))
+                    }
+                    b"0008" => Some(Special::Erased(backslashes + 5)),
+                    _ => special_at(rest),
+                },
+                [sign, ..] if sign.is_ascii_punctuation() && !matches!(sign, b'"' | b'\'') => {
+                    Some(Special::Escape(backslashes + 1, char::from(*sign)))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Returns the character that a reference stands for: `&#95;`, `&#x5f;`, `&lowbar;`.
+fn reference(text: &[u8]) -> Option<Special> {
+    let near = &text[..text.len().min(LONGEST_REFERENCE)];
+    let end = memchr::memchr(b';', near)?;
+    let number = |digits: &[u8], radix| u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok();
+    let character = match &near[1..end] {
+        [b'#', b'x' | b'X', digits @ ..] => char::from_u32(number(digits, 16)?)?,
+        [b'#', digits @ ..] => char::from_u32(number(digits, 10)?)?,
+        name => NAMED.iter().find(|(known, _)| *known == name)?.1,
+    };
+    character.is_ascii_graphic().then_some(Special::Escape(end + 1, character))
+}
+
+/// Returns the length of `](…)` at the beginning of a text.
+fn target(text: &[u8]) -> Option<usize> {
+    let near = text[..text.len().min(LONGEST_TARGET)].strip_prefix(b"](")?;
+    let end = near.iter().position(|&byte| byte == b')' || byte == b'"' || byte < b' ')?;
+    (near[end] == b')').then_some(end + 3)
+}
+
+/// Returns the line around an offset.
+fn line_around(bytes: &[u8], at: usize) -> Range<usize> {
+    let is_end = |at: usize| match bytes[at] {
+        b'"' | b'\n' | b'\r' => true,
+        b'\\' => matches!(bytes.get(at + 1), Some(b'n' | b'r')),
+        _ => false,
+    };
+    let start = (0..at).rev().find(|&at| is_end(at)).map_or(0, |end| {
+        // Behind `\n`, or behind a quotation mark or a line end.
+        end + 1 + usize::from(bytes[end] == b'\\')
+    });
+    let end = (at..bytes.len()).find(|&at| is_end(at)).unwrap_or(bytes.len());
+    // Backslashes at the end belong to what follows.
+    let backslashes = bytes[at..end].iter().rev().take_while(|&&byte| byte == b'\\').count();
+    start..end - backslashes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, form: Form) -> Vec<String> {
+        let seen: Vec<_> = (0..text.len())
+            .filter(|&at| SIGNS.iter().any(|sign| text.as_bytes()[at..].starts_with(sign)))
+            .collect();
+        lines(text, &seen, form)
+            .into_iter()
+            .map(|line| read(&text[line], form, &[]).text().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn a_line_with_markup_inside_of_a_word_is_read_without_it() {
+        for (text, expected) in [
+            (r"a\_b", "a_b"),
+            (r"x\na\\_b\ny", "a_b"),
+            ("a&#95;b&#x5F;c&lowbar;d", "a_b_c_d"),
+            ("one\nuse **a_**b `c`\ntwo", "use a_b c"),
+            ("a`b`c", "abc"),
+            ("a_[b](https://a.example/c)d", "a_bd"),
+            ("a_[b](https://a.example/c) d", "a_b d"),
+            ("a\u{200b}b\u{2060}c", "abc"),
+            (r"a\u200Bb", "ab"),
+            ("abx\u{8}c", "abc"),
+            ("a~~b~~c", "abc"),
+            ("a**\u{1b}[31mb**", "ab"),
+        ] {
+            assert_eq!(shown(text, Form::Text), [expected], "{text:?}");
+        }
+        assert_eq!(shown(r#"{"a":"x\ny\bz**q"}"#, Form::Json), ["z**q"], "a sign without a partner is text");
+        assert_eq!(shown(r"茶\_a b\_c", Form::Text), ["茶_a b_c"]);
+    }
+
+    #[test]
+    fn other_text_is_not_read_again() {
+        for text in [
+            "",
+            "*",
+            "a * b",
+            "**a** `b`",
+            "a[0]",
+            "x=1&y=2;z",
+            r"a\nb",
+            "`a` [b](c) d",
+            "茶\u{200d}茶",
+            "a\\",
+        ] {
+            assert!(shown(text, Form::Text).is_empty(), "{text:?}: {:?}", shown(text, Form::Text));
+        }
+    }
+}
