@@ -2020,7 +2020,7 @@ export interface UsageWindow {
   burnRate: UsageBurnRate | null;
   /** Its end. */
   endsAt: string;
-  /** Whether it is an estimate from the first response in it. Otherwise Claude Code told its end. */
+  /** Whether it is an estimate from the first response in it. Otherwise Claude Code reported its end. */
   estimated: boolean;
   /** Its start. */
   startsAt: string;

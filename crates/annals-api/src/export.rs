@@ -235,7 +235,7 @@ impl Sink for Stream<'_> {
     }
 }
 
-/// Is told how many rows follow; what it returns is called for each of them, and dropped behind the last.
+/// Is called with the number of rows that follow. The function that it returns is called once per row, and dropped after the last one.
 pub type Progress<'a> = &'a dyn Fn(usize) -> Box<dyn Fn()>;
 
 /// A session that is being exported.

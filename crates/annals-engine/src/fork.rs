@@ -289,8 +289,8 @@ fn name_of(file: &TranscriptFile) -> String {
 
 /// Returns the beginning of a text as a title of one line, with `…` if there is more.
 ///
-/// The title is stored, and whoever shows it later sees no more than it: in a part of a token, nobody recognizes a secret. So
-/// it ends between words; scripts without blanks may be cut anywhere.
+/// The title is stored, and is masked later without the rest of the text. Half of a token would not be recognised as a secret, so the
+/// title ends between words; scripts without blanks may be cut anywhere.
 fn beginning(text: &str) -> String {
     const LONGEST: usize = 80;
     cut_between_words(text, LONGEST, text.chars().count() >= LONGEST_PROMPT)

@@ -56,7 +56,7 @@ pub struct Retry {
     pub tries: u32,
     /// Waits for a time.
     pub wait: fn(Duration),
-    /// Is told the reason of a failure and the pause before each further try.
+    /// Is called before each retry, with the reason of the failure and the pause.
     pub announce: fn(&str, Duration),
 }
 

@@ -51,7 +51,7 @@ pub trait TextFilter: Sync {
     fn fingerprint(&self) -> u64;
 
     /// Returns whether a filtered text may contain this text where the original does not, ignoring the case of ASCII letters.
-    /// Whoever looks for it may skip texts without it only if this is `false`.
+    /// A search for that text may skip originals without it only if this is `false`.
     fn may_write(&self, _text: &str) -> bool {
         true
     }

@@ -150,7 +150,7 @@ pub(crate) fn in_trash(engine: &Engine, selector: &str, entry: Option<&str>) -> 
 pub(crate) fn is_moving(engine: &Engine, file: &TranscriptFile) -> bool {
     let Some(session) = &file.session else { return false };
     let is_of_move = |name: Name| name.stage == Stage::Moving && name.session == *session;
-    // Whoever moves files holds the lock of the session; an interrupted move leaves its entry behind, but not its lock.
+    // A process that moves files holds the lock of the session. An interrupted move leaves its entry behind, but no lock.
     let is_locked = || {
         let lock = engine.session_lock(session);
         lock_file(&**engine.disk(), &lock, Access::Shared, Duration::ZERO).is_err()

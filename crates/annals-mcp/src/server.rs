@@ -19,7 +19,7 @@ use crate::{resources, tools};
 /// How many calls run at the same time; others wait.
 const CALLS_AT_ONCE: usize = 4;
 
-/// What every client is told, and clients tell their models.
+/// The instructions that every client receives and passes on to its model.
 const INSTRUCTIONS: &str = "annals reads the history of Claude Code sessions on this machine: what was asked, answered, run and changed. \
      Find sessions with search_sessions (by content) or list_sessions (by time, project or title). Then read: get_session gives the outline, \
      get_messages a window of messages around a hit or from a turn, get_changes what was edited, session_stats the figures. \

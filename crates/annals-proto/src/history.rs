@@ -192,7 +192,7 @@ words! {
         Folded "folded",
         /// People on request: what Claude Code added for the model.
         Context "context",
-        /// Nobody: records.
+        /// Not shown to people: records.
         Hidden "hidden",
     }
 }

@@ -218,7 +218,7 @@ pub struct UsageWindow {
     pub starts_at: String,
     /// Its end.
     pub ends_at: String,
-    /// Whether it is an estimate from the first response in it. Otherwise Claude Code told its end.
+    /// Whether it is an estimate from the first response in it. Otherwise Claude Code reported its end.
     pub estimated: bool,
     /// Whether it is the present one.
     pub active: bool,

@@ -141,7 +141,7 @@ impl FromStr for When {
 
     fn from_str(text: &str) -> Result<Self, DateError> {
         let written = text.trim();
-        // An error repeats what was written; nobody reads more of it.
+        // The error repeats the date as it was written; 60 characters are enough to recognise it.
         let shown = || written.chars().take(60).collect::<String>();
         let lower = written.to_ascii_lowercase();
         let meaning = match named(&lower).or_else(|| ago(&lower)) {

@@ -704,9 +704,9 @@ pub(crate) enum OpenMode {
 /// Who else may hold a lock at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Others that lock it shared.
+    /// With other shared locks at the same time.
     Shared,
-    /// Nobody.
+    /// With no other lock at the same time.
     Exclusive,
 }
 

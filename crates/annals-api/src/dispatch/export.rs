@@ -11,7 +11,7 @@ use crate::mask_log::MaskLog;
 use crate::rpc::Error;
 
 impl Api {
-    /// Exports a session. `begin` is told the name of the file before anything is written, and returns where it is written to. What fails
+    /// Exports a session. `begin` receives the name of the file before anything is written, and returns the writer for it. What fails
     /// before that is the answer to the request; what fails later ends the file early.
     pub fn export<W: Write>(
         &self,

@@ -212,7 +212,7 @@ impl MessageGroups {
 }
 
 /// Returns a message that the model did not write. Its content is what a person typed; what came with it is among the inputs.
-/// If nobody typed anything, the content is what stands in the place of typed text, such as the news of a task.
+/// If nothing was typed, the content is the text that Claude Code sends in place of a prompt, such as the notification of a task.
 fn user_message(
     open: &OpenSession<'_>,
     nodes: &[NodeIndex],

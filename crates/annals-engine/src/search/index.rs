@@ -58,7 +58,7 @@ pub(super) struct Index {
     names: Names,
     /// Transcripts that were looked up before, by their numbers: no number ever means another one.
     transcripts: RefCell<HashMap<i64, Arc<TranscriptFile>>>,
-    /// Which files are open, to notice that others took their places; `None` if that cannot be told.
+    /// Which files are open, to notice that others took their places; `None` if their identity is unknown.
     open_files: Option<[FileIdentity; 2]>,
 }
 

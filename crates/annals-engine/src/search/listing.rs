@@ -1,7 +1,7 @@
 //! What the folder of a project had when its transcripts were indexed, so that the next comparison asks for states of files and
 //! reads no folder.
 //!
-//! Whoever creates, renames or removes a file changes the modification time of its folder. If the times of all folders are those
+//! Creating, renaming or removing a file changes the modification time of its folder. If the times of all folders are those
 //! of the listing, the project has the same files, and only their states can differ: a file that grows does not change its folder.
 //!
 //! The times of a file system advance in steps, so that a folder may change twice at the same time. A folder is therefore

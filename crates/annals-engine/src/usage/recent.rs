@@ -101,8 +101,8 @@ pub(crate) fn update(engine: &Engine, now: Timestamp) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Returns whether an update is due, and if so, that it was asked for at this time: others that ask within a minute are told that it is not.
-/// Two that ask at the same moment may both be told so; [`update`] then does the work once.
+/// Returns whether an update is due, and if so, records that one was started at this time: for the next minute, others get `false`. Two
+/// processes that ask at the same moment may both get `true`; [`update`] then does the work once.
 pub(crate) fn claim_update(engine: &Engine, now: Timestamp) -> bool {
     let mark = engine.home().recent_usage_mark();
     let is_recent = |modified: std::time::SystemTime| {

@@ -7,7 +7,7 @@ use super::{Expression, MOST_FILTERS, MOST_TERMS, MOST_TOKENS, Notice, Query, Qu
 /// Deeper parentheses are text. FTS5 limits the depth of expressions.
 const DEEPEST: usize = 8;
 
-/// More notices tell nobody more.
+/// The limit of notices about one query; a query of 100 kB could cause thousands.
 const MOST_NOTICES: usize = 16;
 
 /// What closes a phrase, and opens one. Some keyboards write quotes that differ from each other.

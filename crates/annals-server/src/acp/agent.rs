@@ -278,7 +278,7 @@ impl AgentProcess {
     }
 
     /// Sends a request and waits for the answer. The slot of the session is released when the request is sent. If the request
-    /// is cancelled, the agent is told so, and has [`STOP_TIMEOUT`] to answer.
+    /// is cancelled, the agent is notified, and has [`STOP_TIMEOUT`] to answer.
     pub(super) async fn request(
         self: &Arc<Self>,
         method: &str,

@@ -247,7 +247,7 @@ impl NoticeBuilder<'_> {
         }
     }
 
-    /// Returns the sessions with this id that the subscriber is told of.
+    /// Returns the sessions with this id that are reported to the subscriber.
     fn rows_elsewhere(&mut self, session: &str) -> Vec<SessionRow> {
         let files = self.engine.transcripts_with_id(session);
         let rows = files.iter().filter_map(|file| session_row(self.engine, file, &mut self.guard));

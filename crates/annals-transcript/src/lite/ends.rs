@@ -30,7 +30,7 @@ fn read_whole(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<Lite> {
     let bytes = fill(file, buffer)?;
     let mut lite = Lite { whole: true, ..Lite::with_ends(bytes, bytes, bytes.len() as u64) };
     lite.add_lines(bytes);
-    // Nobody asks for a summary if there is a title.
+    // A summary is not needed if there is a title.
     if lite.last::<CustomTitle>().is_none() && lite.last::<AiTitle>().is_none() {
         lite.summaries.verify_in(bytes);
     }

@@ -98,8 +98,8 @@ impl Filters {
     }
 }
 
-/// Parses the text of a filter. An empty one would select every session, which nobody means who gives a filter: a script does
-/// that whose variable is not set.
+/// Parses the text of a filter. An empty text is refused: it would select every session, and mostly comes from a script in which
+/// a variable is not set.
 pub(super) fn text(value: &str) -> Result<String, String> {
     if value.trim().is_empty() {
         return Err("it is empty; leave the option out to select without it".to_owned());

@@ -148,7 +148,7 @@ fn append(recorder: &mut Recorder, batch: Vec<Line>, keep_going: bool) -> Result
     Ok(report(recorder, AppendSummary { written, ..appended }, refused))
 }
 
-/// Returns what the caller is told about a batch.
+/// Returns the report on a batch that the caller gets.
 fn report(recorder: &Recorder, appended: AppendSummary, refused: usize) -> RecordResult {
     let AppendSummary { written, skipped, collapsed, last } = appended;
     let target = recorder.target();

@@ -135,7 +135,7 @@ fn parts(input: &StatusInput, costs: Option<&RecentCosts>, now: Timestamp) -> Ve
     if parts.is_empty() { vec![Part::plain(1, "Claude Code")] } else { parts }
 }
 
-/// Returns the cost of the session. On a plan nobody pays this price: it is what the API would cost.
+/// Returns the cost of the session. On a plan this is not what the user pays, but what the API would cost.
 fn cost_text(cost: f64, input: &StatusInput) -> String {
     let has_plan = input.five_hour.is_some() || input.seven_day.is_some();
     format!("${cost:.2}{}", if has_plan { " API equivalent" } else { "" })

@@ -42,7 +42,7 @@ pub(crate) fn run(engine: &Engine, args: &args::Usage, global: &Global) -> Resul
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// Returns a cost, and what it is where status lines recorded the use of a plan: nobody pays this price then.
+/// Returns a cost, labelled as what the API would cost if status lines recorded that a plan is used.
 pub(crate) fn labelled_cost(engine: &Engine, cells: &Cells) -> String {
     let label = if engine.plan_records().has_plan { " API equivalent" } else { "" };
     format!("{}{label}", cost(cells))

@@ -150,7 +150,7 @@ fn ignore_interrupts() {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
-    // Nobody reads the flag: that it is set replaces the default, which would end the program.
+    // The flag is not read. Registering it replaces the default action, which would end the program.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)));
 }
 
