@@ -219,12 +219,12 @@ pub struct Meta<T> {
 pub struct OpenResult {
     /// The state of the session when it was opened.
     #[serde(rename = "_meta")]
-    pub meta: Meta<Opened>,
+    pub meta: Meta<OpenState>,
 }
 
 /// The state of a session when it was opened.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Opened {
+pub struct OpenState {
     /// The offset in the transcript at which following starts: updates about entries after it are sent as they are appended.
     pub offset: u64,
     /// How many subagents have a transcript of their own, which is not replayed.

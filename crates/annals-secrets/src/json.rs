@@ -14,7 +14,7 @@ use memchr::{memchr2, memmem};
 use crate::boundary::whole_json_escapes;
 use crate::cut::may_be_cut;
 use crate::masker::Masker;
-use crate::prefilter::{CutText, Seen};
+use crate::prefilter::{CutText, Signs};
 use crate::rule::{Candidate, Form};
 use crate::{entropy, mark};
 
@@ -75,7 +75,7 @@ impl Masker {
     fn rewrite<'t>(
         &self,
         json: &'t [u8],
-        (found, seen): (Vec<Candidate>, Seen),
+        (found, seen): (Vec<Candidate>, Signs),
         items: Items,
     ) -> MaskedJson<'t> {
         if found.is_empty() && !seen.hidden && !seen.cuts.iter().any(|cut| self.is_cut_in_secret(json, cut)) {
@@ -107,11 +107,11 @@ impl Masker {
     }
 
     /// Does the same as [`Masker::scan`] in bytes that may not be UTF-8.
-    fn scan_bytes(&self, bytes: &[u8]) -> (Vec<Candidate>, Seen) {
+    fn scan_bytes(&self, bytes: &[u8]) -> (Vec<Candidate>, Signs) {
         if let Ok(text) = std::str::from_utf8(bytes) {
             return self.scan(text, form_of(bytes));
         }
-        let (mut found, mut seen) = (Vec::new(), Seen::default());
+        let (mut found, mut seen) = (Vec::new(), Signs::default());
         let mut offset = 0;
         for chunk in bytes.utf8_chunks() {
             // Where such a part begins, nobody knows whether it is in a string.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use crate::json::JsonForm;
 use crate::mark::Mark;
 use crate::plain::Plain;
-use crate::prefilter::{Hit, Prefilter, Seen};
+use crate::prefilter::{Hit, Prefilter, Signs};
 use crate::rule::{Candidate, Form, Match, Rule};
 use crate::rules::{self, RuleError};
 use crate::strings::Strings;
@@ -176,7 +176,7 @@ impl Masker {
     /// A private key without its last line may go on behind a token of another rule: how far depends on whether the token is masked
     /// already. So a text with such a key, or with marks, is read again with what was found as marks, until nothing is left: masking a
     /// masked text changes nothing.
-    pub(crate) fn scan(&self, text: &str, form: Form) -> (Vec<Candidate>, Seen) {
+    pub(crate) fn scan(&self, text: &str, form: Form) -> (Vec<Candidate>, Signs) {
         let (found, seen) = self.candidates(text, None, form);
         let mut marks = if seen.mark { mark::marks(text.as_bytes(), &self.rules) } else { Vec::new() };
         let found = if marks.is_empty() { found } else { self.candidates_beside(&marks, text, form) };
@@ -214,7 +214,7 @@ impl Masker {
         mut found: Vec<Candidate>,
         text: &str,
         marks: &[Mark],
-        seen: &Seen,
+        seen: &Signs,
         form: Form,
     ) -> Vec<Candidate> {
         // Both forms count: what a program reads from the text, and what a person sees.
@@ -262,7 +262,7 @@ impl Masker {
     }
 
     /// Finds all that the rules match in a text, in order of their keywords. `plain` is what the text was made by.
-    fn candidates(&self, text: &str, plain: Option<&Plain>, form: Form) -> (Vec<Candidate>, Seen) {
+    fn candidates(&self, text: &str, plain: Option<&Plain>, form: Form) -> (Vec<Candidate>, Signs) {
         let mut found: Vec<Candidate> = Vec::new();
         // From which offset each rule tries keywords again; allocated with the first match that moves one.
         let mut resume = Vec::new();

@@ -17,7 +17,7 @@ const DEEPEST_PART: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Pattern {
     alternatives: Vec<Text>,
-    place: Place,
+    anchor: Anchor,
     ignore_case: bool,
     parts: Arc<Parts>,
     compiled: OnceLock<Regex>,
@@ -25,7 +25,7 @@ pub(crate) struct Pattern {
 
 /// Where a pattern can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Anchor {
     /// At the beginning of what it is given.
     Start,
     /// Anywhere.
@@ -38,8 +38,13 @@ pub(crate) struct Parts(pub(crate) Vec<(Text, Text)>);
 
 impl Pattern {
     /// Makes a pattern that matches where one of the alternatives does. Each `{name}` of a part stands for the part.
-    pub(crate) fn new(alternatives: Vec<Text>, place: Place, ignore_case: bool, parts: &Arc<Parts>) -> Self {
-        Self { alternatives, place, ignore_case, parts: Arc::clone(parts), compiled: OnceLock::new() }
+    pub(crate) fn new(
+        alternatives: Vec<Text>,
+        anchor: Anchor,
+        ignore_case: bool,
+        parts: &Arc<Parts>,
+    ) -> Self {
+        Self { alternatives, anchor, ignore_case, parts: Arc::clone(parts), compiled: OnceLock::new() }
     }
 
     /// Returns the compiled expression. Call [`Pattern::check`] first if the source is a user's.
@@ -64,9 +69,9 @@ impl Pattern {
     fn source(&self) -> String {
         let expand = |pattern: &Text| self.parts.expand(pattern, DEEPEST_PART);
         let source = self.alternatives.iter().map(expand).collect::<Vec<_>>().join("|");
-        match self.place {
-            Place::Start => format!("^(?:{source})"),
-            Place::Anywhere => format!("(?:{source})"),
+        match self.anchor {
+            Anchor::Start => format!("^(?:{source})"),
+            Anchor::Anywhere => format!("(?:{source})"),
         }
     }
 }

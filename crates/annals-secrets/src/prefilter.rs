@@ -58,15 +58,15 @@ struct Keyword {
 enum Meaning {
     /// The rule with this index must be tried.
     Rule(usize),
-    /// See [`Seen::escape`].
+    /// See [`Signs::escape`].
     Escape,
-    /// See [`Seen::mark`].
+    /// See [`Signs::mark`].
     Mark,
-    /// See [`Seen::hidden`].
+    /// See [`Signs::hidden`].
     Hidden,
-    /// See [`Seen::markup`].
+    /// See [`Signs::markup`].
     Markup,
-    /// The key of a text that may have been cut after this many characters: see [`Seen::cuts`] if it was.
+    /// The key of a text that may have been cut after this many characters: see [`Signs::cuts`] if it was.
     CutKey(usize),
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct CutText {
 
 /// What a text has somewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct Signs {
     /// An escape such as `\u0068`, which may stand for a letter of a keyword or of a secret.
     pub(crate) escape: bool,
     /// The beginning of a mark.
@@ -111,7 +111,7 @@ pub(crate) struct Seen {
     pub(crate) cuts: Vec<CutText>,
 }
 
-impl Seen {
+impl Signs {
     /// Adds what was seen in the part of the same text that begins at an offset.
     pub(crate) fn join(&mut self, other: Self, offset: usize) {
         self.escape |= other.escape;
@@ -146,8 +146,8 @@ impl Prefilter {
     }
 
     /// Calls `report` with each keyword of `text`, in the order of their offsets. Returns what was seen.
-    pub(crate) fn for_each_hit(&self, text: &[u8], mut report: impl FnMut(Hit)) -> Seen {
-        let mut seen = Seen::default();
+    pub(crate) fn for_each_hit(&self, text: &[u8], mut report: impl FnMut(Hit)) -> Signs {
+        let mut seen = Signs::default();
         let mut try_at = |offset| {
             let Some(start) = text.get(offset..) else { return };
             if let Some(hash) = hash_of_start(start).filter(|hash| self.may_start(*hash)) {
@@ -204,7 +204,7 @@ impl Prefilter {
         text: &[u8],
         offset: usize,
         hash: u16,
-        seen: &mut Seen,
+        seen: &mut Signs,
         report: &mut impl FnMut(Hit),
     ) {
         let bucket = usize::from(hash >> 8);
@@ -391,7 +391,7 @@ mod tests {
                 let text = format!("{}{sign} and much more text", " ".repeat(before));
                 let seen = prefilter.for_each_hit(text.as_bytes(), |_| ());
                 let mark = sign.starts_with("[masked");
-                assert_eq!(seen, Seen { escape, mark, hidden, ..Seen::default() }, "{text}");
+                assert_eq!(seen, Signs { escape, mark, hidden, ..Signs::default() }, "{text}");
             }
         }
     }

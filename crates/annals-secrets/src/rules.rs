@@ -17,7 +17,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::mark;
-use crate::pattern::{Parts, Pattern, Place, Text};
+use crate::pattern::{Anchor, Parts, Pattern, Text};
 use crate::prefilter::SHORTEST_KEYWORD;
 use crate::rule::{Patterns, Rule};
 
@@ -185,7 +185,7 @@ impl RuleSource {
             return Err(RuleError::new(toml, self.keywords.span(), reason));
         }
         let pattern = self.pattern.get_ref().clone().into();
-        let pattern = Pattern::new(vec![pattern], Place::Start, self.ignore_case, parts);
+        let pattern = Pattern::new(vec![pattern], Anchor::Start, self.ignore_case, parts);
         check_pattern(toml, self.pattern.span(), &pattern)?;
         check_allow(toml, &self.allow, parts)?;
         check_allow(toml, &self.allow_named, parts)
@@ -240,7 +240,7 @@ impl RuleText {
     fn patterns(&self, pattern: &Text, parts: &Arc<Parts>, author: Author) -> Patterns {
         let at = |place| Pattern::new(vec![pattern.clone()], place, self.ignore_case, parts);
         let is_searched = author == Author::User && self.before.is_none() || self.in_object;
-        Patterns { at_start: at(Place::Start), around: is_searched.then(|| at(Place::Anywhere)) }
+        Patterns { at_start: at(Anchor::Start), around: is_searched.then(|| at(Anchor::Anywhere)) }
     }
 }
 
@@ -255,7 +255,7 @@ fn without_word_end(pattern: &Text) -> Option<Text> {
 
 /// Returns a pattern that matches where any of `allow` does, without regard to case.
 fn any_of(allow: Vec<Text>, parts: &Arc<Parts>) -> Pattern {
-    Pattern::new(allow, Place::Anywhere, true, parts)
+    Pattern::new(allow, Anchor::Anywhere, true, parts)
 }
 
 fn check_allow(toml: &str, allow: &[Spanned<String>], parts: &Arc<Parts>) -> Result<(), RuleError> {

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::Usage;
 use super::read::{self, FileProgress};
 use super::store::{NewFile, Store, StoreError, StoredFile};
-use super::walk::{self, Found, Transcripts};
+use super::walk::{self, DiskTranscript, Transcripts};
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::fold::FoldPosition;
@@ -97,7 +97,7 @@ enum Work {
     /// It has not changed, or it is gone: what is stored of it counts.
     Stored { file: StoredFile, is_gone: bool },
     /// It is new or has grown.
-    Read { found: Found, stored: Option<StoredFile> },
+    Read { found: DiskTranscript, stored: Option<StoredFile> },
 }
 
 /// What was done for a transcript.
@@ -135,7 +135,7 @@ impl New {
 
 fn works(
     engine: &Engine,
-    found: Vec<Found>,
+    found: Vec<DiskTranscript>,
     stored: Vec<StoredFile>,
     outside: &HashSet<PathBuf>,
 ) -> Vec<Work> {

@@ -15,7 +15,7 @@ use crate::error::Error;
 
 /// A transcript on disk.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct DiskTranscript {
     pub(super) path: PathBuf,
     #[cfg_attr(
         not(feature = "catalog"),
@@ -31,7 +31,7 @@ pub(super) struct Found {
 /// The transcripts of the config folders.
 #[derive(Debug, Default)]
 pub(super) struct Transcripts {
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<DiskTranscript>,
     /// The paths of those that links lead to from outside, which are left out.
     pub(super) outside: HashSet<PathBuf>,
     /// What could not be read.
@@ -46,7 +46,7 @@ pub(super) fn transcripts(engine: &Engine, is_inside: bool) -> Transcripts {
         let (inside, outside) =
             all.found.into_iter().partition(|found| guard.allows_file(&found.path, found.is_link));
         all.found = inside;
-        let outside: Vec<Found> = outside;
+        let outside: Vec<DiskTranscript> = outside;
         all.outside = outside.into_iter().map(|found| found.path).collect();
     }
     all
@@ -66,7 +66,7 @@ fn walk_all(engine: &Engine) -> Transcripts {
 
 #[derive(Default)]
 struct Walk {
-    found: Vec<Found>,
+    found: Vec<DiskTranscript>,
     errors: Vec<Error>,
 }
 
@@ -109,7 +109,7 @@ impl Walk {
         let path = entry.path();
         let is_file = |path: &Path| fs::metadata(path).map(|metadata| (metadata.is_file(), metadata));
         match is_file(&path) {
-            Ok((true, metadata)) => self.found.push(Found {
+            Ok((true, metadata)) => self.found.push(DiskTranscript {
                 state: metadata.into(),
                 session: session.map(str::to_owned),
                 agent: agent.map(|name| agent_of(name).to_owned()),

@@ -9,11 +9,11 @@ use annals_engine::{Engine, Event, FollowOptions, Follower, Home, Roots, Transcr
 
 const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 
-struct Place {
+struct TestRoot {
     root: tempfile::TempDir,
 }
 
-impl Place {
+impl TestRoot {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("projects/-p")).unwrap();
@@ -83,7 +83,7 @@ fn spelled(happening: &Event<'_>) -> String {
 #[test]
 fn what_is_appended_is_told_line_by_line() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         append(&place.session(), "{\"old\":1}\n{\"be");
         let mut follower = place.follow(poll);
         append(&place.session(), "gun\":1}\n{\"a\":\"天");
@@ -98,7 +98,7 @@ fn what_is_appended_is_told_line_by_line() {
 
 #[test]
 fn bytes_that_come_one_by_one_make_the_same_lines() {
-    let place = Place::new();
+    let place = TestRoot::new();
     let mut follower = place.follow(false);
     let lines: Vec<_> = (0..40).map(|number| format!("{{\"n\":{number},\"t\":\"天气\"}}\n")).collect();
     let text = lines.concat();
@@ -121,7 +121,7 @@ fn bytes_that_come_one_by_one_make_the_same_lines() {
 #[test]
 fn new_projects_and_subagents_are_picked_up_and_other_files_are_not() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         let mut follower = place.follow(poll);
         let folder = place.path(&format!("-new/{SESSION}/subagents"));
         fs::create_dir_all(&folder).unwrap();
@@ -135,7 +135,7 @@ fn new_projects_and_subagents_are_picked_up_and_other_files_are_not() {
 #[test]
 fn files_that_are_replaced_cut_or_removed_are_told_so() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         let path = place.session();
         append(&path, "{\"a\":1}\n{\"b\":1}\n");
         let mut follower = place.follow(poll);
@@ -152,7 +152,7 @@ fn files_that_are_replaced_cut_or_removed_are_told_so() {
 
 #[test]
 fn a_title_is_told_when_it_changes() {
-    let place = Place::new();
+    let place = TestRoot::new();
     append(&place.session(), "{}\n");
     let mut follower = place.follow(false);
     for (kind, key, title, reported) in [
@@ -171,7 +171,7 @@ fn a_title_is_told_when_it_changes() {
 
 #[test]
 fn one_session_is_followed_alone() {
-    let place = Place::new();
+    let place = TestRoot::new();
     append(&place.session(), "{}\n");
     let only = Some(TranscriptFile::at(&place.session()));
     let mut follower = place.engine().follow(&FollowOptions { only, poll: false });
@@ -182,7 +182,7 @@ fn one_session_is_followed_alone() {
 
 #[test]
 fn in_a_storm_of_files_nothing_is_lost() {
-    let place = Place::new();
+    let place = TestRoot::new();
     let mut follower = place.follow(false);
     let folder = place.path("-p");
     let writer = std::thread::spawn(move || {
@@ -202,7 +202,7 @@ fn in_a_storm_of_files_nothing_is_lost() {
 fn pieces_of_any_size_make_the_same_lines() {
     let text = "{\"t\":\"天气 😀\"}\n{\"a\":1}{\"b\":2}\nnoise\n\n{\"last\":\"é\"}\n".repeat(5);
     for size in [1, 2, 3, 5, 11, 64, text.len()] {
-        let place = Place::new();
+        let place = TestRoot::new();
         append(&place.session(), "{\"old\":1}\n");
         let mut follower = place.follow(false);
         let mut told = Vec::new();
@@ -228,7 +228,7 @@ fn pieces_of_any_size_make_the_same_lines() {
 
 #[test]
 fn a_long_line_is_told_once_when_its_end_is_there() {
-    let place = Place::new();
+    let place = TestRoot::new();
     append(&place.session(), "{}\n");
     let mut follower = place.follow(false);
     let long = format!("{{\"long\":\"{}\"}}\n", "天".repeat(7_000_000));
@@ -256,7 +256,7 @@ fn a_long_line_is_told_once_when_its_end_is_there() {
 fn a_file_that_is_cut_and_grows_past_its_old_length_unseen_is_told_as_replaced() {
     for poll in [false, true] {
         for after in ["{\"c\":1}\n{\"d\":1}\n{\"e\":1}\n", "{\"c\":1}\n{\"d\":1}\n"] {
-            let place = Place::new();
+            let place = TestRoot::new();
             append(&place.session(), "{\"a\":1}\n{\"b\":1}\n");
             let mut follower = place.follow(poll);
             // A clock that ticks slowly tells no difference within one tick.
@@ -277,7 +277,7 @@ fn a_file_that_is_cut_and_grows_past_its_old_length_unseen_is_told_as_replaced()
 fn a_file_that_is_written_over_while_it_is_read_is_told_as_replaced() {
     let lines = |letter: &str| format!("{{\"{}\":1}}\n", letter.repeat(100_000)).repeat(8);
     for (after, then) in [(lines("b"), "{}\n"), (lines("c") + &lines("d"), ""), (String::new(), "{}\n")] {
-        let place = Place::new();
+        let place = TestRoot::new();
         append(&place.session(), "{}\n");
         let mut follower = place.follow(false);
         append(&place.session(), &lines("a"));
@@ -306,7 +306,7 @@ fn a_file_that_is_written_over_while_it_is_read_is_told_as_replaced() {
 fn a_file_is_not_replaced_when_a_line_that_never_ended_is_cut_off() {
     for poll in [false, true] {
         for seen in [false, true] {
-            let place = Place::new();
+            let place = TestRoot::new();
             append(&place.session(), if seen { "{\"a\":1}\n" } else { "{\"a\":1}\n{\"torn" });
             let mut follower = place.follow(poll);
             if seen {
@@ -326,7 +326,7 @@ fn a_file_is_not_replaced_when_a_line_that_never_ended_is_cut_off() {
 #[test]
 fn a_file_that_was_at_rest_for_long_is_taken_as_read_like_any_other() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         append(&place.session(), "{\"old\":1}\n{\"be");
         let years = Duration::from_secs(100_000_000);
         let times = fs::FileTimes::new().set_modified(std::time::SystemTime::now() - years);
@@ -342,7 +342,7 @@ fn a_file_that_was_at_rest_for_long_is_taken_as_read_like_any_other() {
 #[test]
 fn a_file_that_is_removed_and_made_again_is_told_so() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         let path = place.session();
         append(&path, "{\"a\":1}\n");
         let mut follower = place.follow(poll);
@@ -360,7 +360,7 @@ fn a_file_that_is_removed_and_made_again_is_told_so() {
 #[test]
 fn folders_that_are_moved_take_their_transcripts_along() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         let outside = place.root.path().join("outside");
         fs::create_dir_all(outside.join(format!("{SESSION}/subagents"))).unwrap();
         append(&outside.join(format!("{SESSION}.jsonl")), "{\"a\":1}\n");
@@ -388,7 +388,7 @@ fn folders_that_are_moved_take_their_transcripts_along() {
 #[test]
 fn a_folder_that_is_not_there_yet_is_followed_once_it_is() {
     for poll in [false, true] {
-        let place = Place { root: tempfile::tempdir().unwrap() };
+        let place = TestRoot { root: tempfile::tempdir().unwrap() };
         let root = place.root.path().join("deep/down");
         let session = root.join(format!("projects/-p/{SESSION}.jsonl"));
         let engine = Engine::open(Roots::to_record_in(vec![root.clone()]), Home::at(&root));
@@ -407,7 +407,7 @@ fn a_folder_that_is_not_there_yet_is_followed_once_it_is() {
 
 #[test]
 fn folders_are_watched_before_they_are_read() {
-    let place = Place::new();
+    let place = TestRoot::new();
     let mut follower = place.follow(false);
     let projects = place.path("");
     let writer = std::thread::spawn(move || {
@@ -430,7 +430,7 @@ fn links_are_followed_as_in_lists_and_never_in_circles() {
     use std::os::unix::fs::symlink;
 
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         append(&place.session(), "{}\n");
         let elsewhere = place.root.path().join("elsewhere");
         fs::create_dir_all(&elsewhere).unwrap();
@@ -459,7 +459,7 @@ fn links_are_followed_as_in_lists_and_never_in_circles() {
 #[test]
 fn what_is_no_file_is_no_transcript_whatever_its_name() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         let mut follower = place.follow(poll);
         fs::create_dir(place.path("-p/00000001-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl")).unwrap();
         let pipe = place.path("-p/00000002-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
@@ -473,7 +473,7 @@ fn what_is_no_file_is_no_transcript_whatever_its_name() {
 #[cfg(unix)]
 #[test]
 fn a_file_with_nothing_in_it_for_the_most_part_holds_nobody_up() {
-    let place = Place::new();
+    let place = TestRoot::new();
     // To search all of it would take minutes.
     let hollow = place.path("-p/00000000-0000-4000-8000-000000000000.jsonl");
     File::create(hollow).unwrap().set_len(1 << 40).unwrap();
@@ -491,7 +491,7 @@ fn sorted(follower: &mut Follower, count: usize) -> Vec<String> {
 }
 
 /// A session that nobody has written to for an hour.
-fn session_at_rest(place: &Place, id: &str) -> TranscriptFile {
+fn session_at_rest(place: &TestRoot, id: &str) -> TranscriptFile {
     let path = place.path(&format!("-p/{id}.jsonl"));
     let line = format!(
         "{{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"{id}\",\"message\":{{\"role\":\"user\",\"content\":\"Hello\"}}}}\n"
@@ -505,7 +505,7 @@ fn session_at_rest(place: &Place, id: &str) -> TranscriptFile {
 #[test]
 fn titles_and_archive_marks_beside_a_transcript_are_told() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         let file = session_at_rest(&place, SESSION);
         let mut follower = place.follow(poll);
         let beside = |name: &str| file.path.with_extension("").join(name);
@@ -529,7 +529,7 @@ fn titles_and_archive_marks_beside_a_transcript_are_told() {
 #[test]
 fn what_annals_does_to_titles_and_the_archive_is_told_once() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         let file = session_at_rest(&place, SESSION);
         let engine = place.engine();
         engine.set_archived(&file, true).unwrap();
@@ -553,7 +553,7 @@ fn what_annals_does_to_titles_and_the_archive_is_told_once() {
 #[test]
 fn what_happens_to_the_trash_is_told() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         let file = session_at_rest(&place, SESSION);
         let engine = place.engine();
         engine.set_archived(&file, true).unwrap();
@@ -576,7 +576,7 @@ fn what_happens_to_the_trash_is_told() {
 
 #[test]
 fn a_session_that_is_deleted_and_restored_unseen_has_not_changed_its_marks() {
-    let place = Place::new();
+    let place = TestRoot::new();
     let file = session_at_rest(&place, SESSION);
     let engine = place.engine();
     engine.set_archived(&file, true).unwrap();
@@ -590,7 +590,7 @@ fn a_session_that_is_deleted_and_restored_unseen_has_not_changed_its_marks() {
 }
 
 /// Writes the record of a process that has a session open.
-fn record(place: &Place, pid: u32, session: &str) -> PathBuf {
+fn record(place: &TestRoot, pid: u32, session: &str) -> PathBuf {
     let path = place.root.path().join(format!("sessions/{pid}.json"));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, format!("{{\"pid\":{pid},\"sessionId\":\"{session}\"}}")).unwrap();
@@ -601,7 +601,7 @@ fn record(place: &Place, pid: u32, session: &str) -> PathBuf {
 #[test]
 fn sessions_that_claude_code_opens_and_closes_are_told() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         session_at_rest(&place, SESSION);
         let mut follower = place.follow(poll);
         let own = record(&place, std::process::id(), SESSION);
@@ -632,7 +632,7 @@ fn sessions_that_claude_code_opens_and_closes_are_told() {
 
 #[test]
 fn a_session_that_a_dead_process_has_left_open_is_closed() {
-    let place = Place::new();
+    let place = TestRoot::new();
     session_at_rest(&place, SESSION);
     // No process has this id.
     record(&place, u32::MAX >> 1, SESSION);
@@ -645,7 +645,7 @@ fn a_session_that_a_dead_process_has_left_open_is_closed() {
 #[test]
 fn changes_of_many_sessions_at_once_are_told_once_each() {
     for poll in [false, true] {
-        let place = Place::new();
+        let place = TestRoot::new();
         let id = |number: usize| format!("{number:08x}-0000-4000-8000-000000000000");
         let files: Vec<_> = (0..40).map(|number| session_at_rest(&place, &id(number))).collect();
         let mut follower = place.follow(poll);

@@ -109,7 +109,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Changes
     let mut room = Room::new(KEPT);
     let mut number = 0;
     let mut see = |call: ToolCall| {
-        let Some(changed) = Changed::by(&call) else { return true };
+        let Some(changed) = FileEdit::by(&call) else { return true };
         number += 1;
         let is_wanted = arguments.file.as_ref().is_none_or(|file| changed.path.contains(file.as_str()));
         if number <= after || !is_wanted {
@@ -187,12 +187,12 @@ fn each_call(
 }
 
 /// What a call changes, by its arguments: pieces of a file, each before and after.
-struct Changed {
+struct FileEdit {
     path: String,
     pieces: Vec<(String, String)>,
 }
 
-impl Changed {
+impl FileEdit {
     /// Returns what a call changes; `None` if its tool changes no file.
     fn by(call: &ToolCall) -> Option<Self> {
         let tool = call.name.as_deref()?;

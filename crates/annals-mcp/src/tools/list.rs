@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Listed {
+pub(crate) struct SessionPage {
     sessions: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -77,7 +77,7 @@ pub(super) struct Row {
     without_transcript: bool,
 }
 
-pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Listed, Refusal> {
+pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<SessionPage, Refusal> {
     let mut wanted = ListParams {
         workspace_path: arguments.project,
         query: arguments.query,
@@ -102,7 +102,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Listed,
         }
         let problems =
             result.problems.iter().take(PROBLEMS.0).map(|problem| line(problem, PROBLEMS.1)).collect();
-        return Ok(Listed { sessions, next_cursor: result.next_cursor, problems });
+        return Ok(SessionPage { sessions, next_cursor: result.next_cursor, problems });
     }
 }
 

@@ -92,7 +92,7 @@ enum Field {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Found {
+pub(crate) struct SearchPage {
     hits: Vec<Hit>,
     /// How many parts of messages match, in how many sessions.
     total: u64,
@@ -127,7 +127,7 @@ struct Hit {
     hits_in_session: usize,
 }
 
-pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Found, Refusal> {
+pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<SearchPage, Refusal> {
     let mut wanted = params(arguments)?;
     loop {
         let result: SearchResult = history.get(Method::HistorySearch, &wanted)?;
@@ -138,7 +138,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Found, 
             continue;
         }
         let left_out = result.hits.len() - hits.len();
-        return Ok(Found {
+        return Ok(SearchPage {
             hits,
             total: result.total,
             sessions: result.sessions,

@@ -2,7 +2,7 @@
 //! one, and then followed.
 
 use annals_engine::{TranscriptFile, end_of_lines};
-use annals_proto::acp::{OpenParams, Opened, RequestMeta};
+use annals_proto::acp::{OpenParams, OpenState, RequestMeta};
 use annals_transcript::Flag;
 use annals_transcript::full_view::Step;
 use annals_transcript::session::{BlockKind, Node};
@@ -53,7 +53,7 @@ struct Replay {
 
 impl SessionOpener {
     /// Replays the conversation, and prepares to follow where the replay ended.
-    pub(super) async fn load(self) -> Result<(SessionFollower, Opened), Error> {
+    pub(super) async fn load(self) -> Result<(SessionFollower, OpenState), Error> {
         let file = self.file().await?;
         let builder = UpdateBuilder::new(self.knows_compactions, self.masking()?);
         let mut replay = Replay { session: self.params.session_id.clone(), builder, ..Replay::default() };
@@ -78,7 +78,7 @@ impl SessionOpener {
     }
 
     /// Prepares to follow from the end of the file.
-    pub(super) async fn resume(self) -> Result<(SessionFollower, Opened), Error> {
+    pub(super) async fn resume(self) -> Result<(SessionFollower, OpenState), Error> {
         let file = self.file().await?;
         let builder = UpdateBuilder::starting_midway(self.knows_compactions, self.masking()?);
         let session = self.params.session_id.clone();
@@ -95,11 +95,11 @@ impl SessionOpener {
         offset: Option<u64>,
         builder: UpdateBuilder,
         unfinished: Vec<String>,
-    ) -> Result<(SessionFollower, Opened), Error> {
+    ) -> Result<(SessionFollower, OpenState), Error> {
         self.work(move |server| {
             let subscription = server.hub.subscribe(Topic::Session { file: file.clone(), offset }, None)?;
             let opened =
-                Opened { offset: subscription.offset().unwrap_or_default(), subagents: file.subagents() };
+                OpenState { offset: subscription.offset().unwrap_or_default(), subagents: file.subagents() };
             let engine = server.api.engine().clone();
             Ok((SessionFollower::new(engine, session, file, subscription, builder, unfinished), opened))
         })

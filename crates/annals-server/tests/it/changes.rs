@@ -13,14 +13,14 @@ use crate::world::{KETTLE, TEA, WEATHER, World, lines_at};
 
 /// What the notices of a subscription said, in order.
 #[derive(Debug, Default)]
-struct Told {
+struct ReportedChanges {
     /// `added`, `updated` or `removed` with the beginning of the id of a session; `trashed` and so on for the trash.
     changes: Vec<String>,
     /// The sessions as they were told last.
     rows: Vec<Value>,
 }
 
-impl Told {
+impl ReportedChanges {
     fn add(&mut self, notice: &Value) {
         let short = |id: &Value| id.as_str().unwrap()[..4].to_owned();
         for kind in ["added", "updated"] {
@@ -48,8 +48,8 @@ impl Told {
 }
 
 /// Reads notices until they have told enough.
-fn told_until(client: &mut Client, is_enough: impl Fn(&Told) -> bool) -> Told {
-    let mut told = Told::default();
+fn told_until(client: &mut Client, is_enough: impl Fn(&ReportedChanges) -> bool) -> ReportedChanges {
+    let mut told = ReportedChanges::default();
     while !is_enough(&told) {
         told.add(&client.notice("history/changed"));
     }
@@ -142,7 +142,7 @@ fn titles_the_archive_and_open_sessions_are_told() {
             assert_eq!(told.row(KETTLE)["title"], "水壶");
             world.get("history/archive", &json!({"sessionId": KETTLE}));
             let is = |field: &'static str, value: bool| {
-                move |told: &Told| told.has("updated 7b0c") && told.row(KETTLE)[field] == value
+                move |told: &ReportedChanges| told.has("updated 7b0c") && told.row(KETTLE)[field] == value
             };
             told_until(&mut client, is("archived", true));
             world.get("history/unarchive", &json!({"sessionId": KETTLE}));
@@ -181,14 +181,15 @@ fn what_happens_to_the_trash_is_told() {
         rest(&world.session(TEA));
         world.get("history/delete", &json!({"sessionId": WEATHER}));
         world.get("history/delete", &json!({"sessionId": TEA}));
-        let is_told = |told: &Told| ["removed 3e11", "trashed 3e11"].iter().all(|change| told.has(change));
+        let is_told =
+            |told: &ReportedChanges| ["removed 3e11", "trashed 3e11"].iter().all(|change| told.has(change));
         let told = told_until(&mut client, |told| is_told(told) && told.has("trashed c0ff"));
         assert!(told.has("removed c0ff"), "{told:?}");
         let mut own = told_until(&mut tea, is_told).changes;
         own.sort();
         assert_eq!(own, ["removed 3e11", "trashed 3e11"], "nothing of another working directory");
         world.get("history/restore", &json!({"sessionId": TEA}));
-        let is_restored = |told: &Told| told.has("restored 3e11") && told.has("added 3e11");
+        let is_restored = |told: &ReportedChanges| told.has("restored 3e11") && told.has("added 3e11");
         told_until(&mut client, is_restored);
         told_until(&mut tea, is_restored);
         client.finish();
@@ -205,7 +206,7 @@ fn a_session_that_was_moved_is_told_as_changed_and_not_as_removed() {
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(format!("{KETTLE}.jsonl"));
         fs::rename(world.session(KETTLE), &path).unwrap();
-        let is_told = |told: &Told| {
+        let is_told = |told: &ReportedChanges| {
             let is_there = |row: &Value| row["path"].as_str().unwrap().contains("-moved");
             told.rows.iter().any(|row| row["id"] == KETTLE && is_there(row))
         };

@@ -26,7 +26,7 @@ pub(super) fn with_siblings(
         let mut missing = stretch.missing.into_iter().peekable();
         whole.extend(&path[done..=stretch.start]);
         for &slot in &path[stretch.start + 1..stretch.end] {
-            while let Some(Missing { slot: before, .. }) = missing.next_if(|it| it.place < place_of(slot)) {
+            while let Some(Insertion { slot: before, .. }) = missing.next_if(|it| it.place < place_of(slot)) {
                 whole.push(before);
             }
             whole.push(slot);
@@ -45,14 +45,14 @@ pub(super) fn with_siblings(
 struct Stretch {
     start: usize,
     end: usize,
-    missing: Vec<Missing>,
+    missing: Vec<Insertion>,
     /// Context that goes directly behind context on the path, by the slot of the latter.
     behind: BTreeMap<usize, Vec<usize>>,
 }
 
 /// An entry that is not on the path. It is inserted before the first entry of the stretch with a greater place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Missing {
+struct Insertion {
     place: usize,
     slot: usize,
 }
@@ -144,11 +144,11 @@ impl<'a> Replies<'a> {
 
     /// Returns what a reply misses, and where that goes.
     fn stretch(&self, id: Id, start: usize, context: &mut BTreeSet<usize>, is_taken: &mut [bool]) -> Stretch {
-        let mut missing: Vec<Missing> = self
+        let mut missing: Vec<Insertion> = self
             .lines(id)
             .chain(self.child_results(id))
             .filter(|&slot| !is_taken[slot])
-            .map(|slot| Missing { place: place_of(slot), slot })
+            .map(|slot| Insertion { place: place_of(slot), slot })
             .collect();
         missing.extend(self.missing_results_elsewhere(id, &missing, is_taken));
         for it in &missing {
@@ -162,8 +162,9 @@ impl<'a> Replies<'a> {
                 let least =
                     moved.get(&source).copied().filter(|&place| place != place_of(source)).unwrap_or(0);
                 let found = self.dead_ends_on(source, is_taken);
-                missing
-                    .extend(found.into_iter().map(|slot| Missing { place: place_of(slot).max(least), slot }));
+                missing.extend(
+                    found.into_iter().map(|slot| Insertion { place: place_of(slot).max(least), slot }),
+                );
             }
             let searched: Vec<usize> = context.range(start + 1..end).copied().collect();
             for index in searched {
@@ -196,7 +197,7 @@ impl<'a> Replies<'a> {
 
     /// Returns results of calls of a reply that hang elsewhere, as long as the call has no result. They go behind the last
     /// line of the reply in file order.
-    fn missing_results_elsewhere(&self, id: Id, missing: &[Missing], is_taken: &[bool]) -> Vec<Missing> {
+    fn missing_results_elsewhere(&self, id: Id, missing: &[Insertion], is_taken: &[bool]) -> Vec<Insertion> {
         let candidates = self.lines(id).flat_map(|line| self.results_elsewhere.members(line));
         let is_hanging =
             |slot: usize| self.loaded.parent(slot).is_some_and(|parent| self.is_line(parent, id));
@@ -218,7 +219,7 @@ impl<'a> Replies<'a> {
             };
             if results(slot).any(is_open) {
                 answered.extend(results(slot));
-                found.push(Missing { place: place_of(slot).max(behind_lines), slot });
+                found.push(Insertion { place: place_of(slot).max(behind_lines), slot });
             }
         }
         found

@@ -70,8 +70,8 @@ fn full(
     let at = args.at.as_deref().map(|at| At::find(conversation, at)).transpose()?;
     let selected = match (&at, &args.turn) {
         (Some(at), _) => at.context(conversation),
-        (None, Some(turns)) => Selected::Turns(turns.clone()),
-        (None, None) => Selected::All,
+        (None, Some(turns)) => StepFilter::Turns(turns.clone()),
+        (None, None) => StepFilter::All,
     };
     let agents =
         if args.subagents { engine.agents(conversation.transcript().file())?.local } else { Vec::new() };
@@ -88,7 +88,7 @@ fn full(
         at,
     };
     let mut out = marked_stdout(args, json)?;
-    let is_all = matches!(selected, Selected::All);
+    let is_all = matches!(selected, StepFilter::All);
     if !json && is_all {
         let file = conversation.transcript().file();
         let row = if file.agent.is_none() { engine.session_row(file).ok() } else { None };
@@ -131,23 +131,23 @@ const CONTEXT: usize = 2;
 const CONTEXT_STEPS: usize = 20;
 
 /// Which part of a conversation is printed.
-pub(super) enum Selected {
+pub(super) enum StepFilter {
     All,
     Turns(RangeInclusive<usize>),
     /// Steps by their places in the full view.
     Steps(RangeInclusive<usize>),
 }
 
-impl Selected {
+impl StepFilter {
     /// Returns whether a step is printed that stands at a place in the full view.
     pub(super) fn includes(&self, conversation: &Conversation<'_>, place: usize, step: &Step) -> bool {
         match (self, step) {
-            (Selected::All, _) => true,
-            (Selected::Turns(turns), Step::Entry { node, .. }) => {
+            (StepFilter::All, _) => true,
+            (StepFilter::Turns(turns), Step::Entry { node, .. }) => {
                 conversation.turn_of(*node).is_some_and(|turn| turns.contains(&turn))
             }
-            (Selected::Turns(_), _) => false,
-            (Selected::Steps(places), _) => places.contains(&place),
+            (StepFilter::Turns(_), _) => false,
+            (StepFilter::Steps(places), _) => places.contains(&place),
         }
     }
 }
@@ -184,12 +184,12 @@ impl At {
     }
 
     /// Returns what is printed around it.
-    fn context(&self, conversation: &Conversation<'_>) -> Selected {
+    fn context(&self, conversation: &Conversation<'_>) -> StepFilter {
         if let Some(turn) = self.turn {
-            return Selected::Turns(turn.saturating_sub(CONTEXT)..=turn + CONTEXT);
+            return StepFilter::Turns(turn.saturating_sub(CONTEXT)..=turn + CONTEXT);
         }
         let last = conversation.steps().len() - 1;
-        Selected::Steps(self.place.saturating_sub(CONTEXT_STEPS)..=(self.place + CONTEXT_STEPS).min(last))
+        StepFilter::Steps(self.place.saturating_sub(CONTEXT_STEPS)..=(self.place + CONTEXT_STEPS).min(last))
     }
 }
 
@@ -217,7 +217,7 @@ impl History<'_> {
         &mut self,
         out: &mut dyn Write,
         conversation: &Conversation<'_>,
-        selected: &Selected,
+        selected: &StepFilter,
     ) -> Result<(), Failure> {
         let to_wire = ToWire::of(conversation.transcript());
         // Below a call, only the turns of the session itself have numbers.
@@ -255,7 +255,7 @@ impl History<'_> {
             }
         }
         // In JSON, the entries that queued these prompts are marked.
-        if !self.json && matches!(selected, Selected::All) {
+        if !self.json && matches!(selected, StepFilter::All) {
             printer.queued()?;
         }
         printer.finish()
@@ -302,7 +302,7 @@ impl History<'_> {
         conversation: &Conversation<'_>,
     ) -> Result<(), Failure> {
         if self.json {
-            return self.print(printer.out(), conversation, &Selected::All);
+            return self.print(printer.out(), conversation, &StepFilter::All);
         }
         let id = agent.file.agent.as_deref().unwrap_or("?");
         let meta = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
@@ -312,7 +312,7 @@ impl History<'_> {
         let title =
             ["agent", id, &description, &worktree, unlinked].into_iter().filter(|part| !part.is_empty());
         let title = title.collect::<Vec<_>>().join(" ");
-        printer.subagent(&title, |out| self.print(out, conversation, &Selected::All))
+        printer.subagent(&title, |out| self.print(out, conversation, &StepFilter::All))
     }
 
     /// Prints the subagents that were not shown in place, because no call is known to have started them. Below an agent there

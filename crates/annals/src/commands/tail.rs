@@ -14,7 +14,7 @@ use annals_transcript::{Entry, Kind};
 use serde_json::value::RawValue;
 
 use super::choose;
-use super::show::Selected;
+use super::show::StepFilter;
 use crate::args::{Global, Tail};
 use crate::failure::Failure;
 use crate::output::conversation::{self, Detail, Tools};
@@ -140,7 +140,7 @@ impl<W: Write> Printer<W> {
         let snapshot = engine.snapshot(file.clone())?;
         let conversation = Conversation::of(&snapshot)?;
         let count = conversation.turns().len();
-        let last = Selected::Turns(count.saturating_sub(turns) + 1..=count);
+        let last = StepFilter::Turns(count.saturating_sub(turns) + 1..=count);
         let mut steps = conversation::Printer::new(&mut self.out, &conversation, detail());
         for (place, step) in conversation.steps_once()?.iter().enumerate() {
             if last.includes(&conversation, place, step) {
