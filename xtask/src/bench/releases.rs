@@ -7,6 +7,8 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use testkit::generate;
 
@@ -21,6 +23,9 @@ const BYTES: u64 = 10_000_000;
 const FEWEST_ROUNDS: usize = 20;
 /// How often each request is sent to the server.
 const REQUESTS: usize = 300;
+/// How many times a session grows while it is followed, and by how many bytes.
+const APPENDS: u64 = 10;
+const APPENDED: u64 = 200_000;
 
 /// What is measured: its name, the arguments, and how it is run.
 struct Case {
@@ -38,9 +43,11 @@ enum Run {
     WarmList,
     /// On one long session, with requests on standard input.
     Requests,
+    /// While a session grows.
+    Following,
 }
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 13] = [
     Case { name: "list, cold", args: &["list"], run: Run::ColdList },
     Case { name: "list, warm", args: &["list"], run: Run::WarmList },
     Case { name: "list --json, warm", args: &["list", "--json"], run: Run::WarmList },
@@ -53,6 +60,7 @@ const CASES: [Case; 12] = [
     Case { name: "stats", args: &["stats", SESSION], run: Run::OneSession },
     Case { name: "check", args: &["check", SESSION], run: Run::OneSession },
     Case { name: "serve, requests", args: &["serve", "--stdio"], run: Run::Requests },
+    Case { name: "tail --all", args: &["tail", "--all", "--json", "--seconds", "2"], run: Run::Following },
 ];
 
 /// A build of annals, the folder in which it keeps its catalogue, and whether its commands get `--reveal`.
@@ -69,6 +77,8 @@ pub(super) fn run(scratch: &Path, against: &str, rounds: usize, reveal: bool) ->
         .map(|(path, name, reveals)| Program { path, home: scratch.join(name), reveals });
     let one = one_session(&scratch.join("one"))?;
     let many = lists::generated(&scratch.join("many"))?;
+    let growing = scratch.join("growing");
+    fs::create_dir_all(growing.join("projects/-home-mia-tea"))?;
     let rounds = rounds.max(FEWEST_ROUNDS);
     println!(
         "\nthis build against {against}: CPU of {rounds} rounds, {} masking",
@@ -76,7 +86,11 @@ pub(super) fn run(scratch: &Path, against: &str, rounds: usize, reveal: bool) ->
     );
     println!("{:<20} {:>9} {:>9} {:>8} {:>18}", "", "other", "this", "ratio", "quartiles");
     for case in &CASES {
-        let root = if matches!(case.run, Run::OneSession | Run::Requests) { &one } else { &many };
+        let root = match case.run {
+            Run::OneSession | Run::Requests => &one,
+            Run::ColdList | Run::WarmList => &many,
+            Run::Following => &growing,
+        };
         if matches!(case.run, Run::Requests) {
             for program in [&old, &new] {
                 build_index(program, root);
@@ -130,7 +144,28 @@ fn cpu(program: &Program, case: &Case, root: &Path) -> Result<f64> {
         command.arg("--reveal");
     }
     command.env("ANNALS_HOME", &program.home).env("HOME", root);
+    if matches!(case.run, Run::Following) {
+        return following(&command, root);
+    }
     Ok(lists::cost(&command)?.cpu)
+}
+
+/// Runs a program that follows sessions while one of them grows, and returns the CPU time that it took.
+fn following(command: &Command, root: &Path) -> Result<f64> {
+    let mut lines = Vec::new();
+    generate::session(&mut lines, 17, APPENDED)?;
+    let mut session = File::create(root.join(format!("projects/-home-mia-tea/{SESSION}.jsonl")))?;
+    let writer = thread::spawn(move || {
+        // The program has started by then.
+        thread::sleep(Duration::from_millis(500));
+        (0..APPENDS).try_for_each(|_| {
+            thread::sleep(Duration::from_millis(50));
+            session.write_all(&lines)
+        })
+    });
+    let cost = lists::cost(command);
+    writer.join().map_err(|_| "the writer panicked")??;
+    Ok(cost?.cpu)
 }
 
 /// Builds the search index, which a server would otherwise build meanwhile. Builds without search have no such command.
