@@ -100,7 +100,8 @@ impl Ledger {
     /// Merges what was counted in files. The order of the files does not matter.
     pub fn build(mut files: Vec<CountedFile>) -> Self {
         // What is attributed to a file if nothing else decides must not depend on the order in which the files were found.
-        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        // Comparing bytes is several times faster than comparing the components of paths.
+        files.sort_unstable_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
         let mut ledger = Self::default();
         let families = ledger.add_files(&files);
         let length = files.iter().map(|file| file.count.replies().len()).sum();
