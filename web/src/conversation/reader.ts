@@ -6,7 +6,7 @@ import { batch, computed, signal, type Signal } from '@preact/signals';
 import { List, type Key } from '../list/list.ts';
 import { Refusal, SEVERAL_SESSIONS, call, follow, type Which } from '../rpc.ts';
 import type { Level } from '../route.ts';
-import type { ChatMessage, Turn, ViewRow } from '../wire.ts';
+import type { ChatMessage, Relation, Turn, ViewRow } from '../wire.ts';
 import { Items, foldOf, isFold, turnOfFold, type Item } from './items.ts';
 import { estimate } from './estimate.ts';
 import { neighbour } from './skeleton.ts';
@@ -21,12 +21,18 @@ const CHANGE_DELAY = 60;
 /** After how many milliseconds figures of a session that grows are asked for again. */
 const FIGURES_DELAY = 2_000;
 
+/** After how many milliseconds the place of the reader is remembered. */
+const PLACE_DELAY = 200;
+
 export interface ReaderOptions {
   /** Draws an item into its element. */
   draw(element: HTMLElement, item: Item): void;
   drawMessage(element: HTMLElement, index: number): void;
   clear(element: HTMLElement): void;
 }
+
+/** Up to which row other sessions have the same entries, and which they are. */
+export interface SharedPart { row: number; relations: readonly Relation[] }
 
 interface Place { item: Item; top: number; level: Level; isAtEnd: boolean }
 
@@ -58,6 +64,8 @@ export class Reader {
   /** The line that the file ended with in the model view; undefined for its end. */
   readonly until = signal<number | undefined>(undefined);
   readonly modelFailure = signal<Error | undefined>(undefined);
+  /** The rows up to which other sessions have the same entries. */
+  readonly copies = signal<readonly SharedPart[]>([]);
   readonly turn = computed(() => this.#turnOnScreen());
   readonly openRows = new Set<number>();
   readonly #flipped = new Set<number>();
@@ -72,6 +80,7 @@ export class Reader {
   #isStopped = false;
   #figuresTimer: ReturnType<typeof setTimeout> | undefined;
   #isSaving = false;
+  #placeTimer: ReturnType<typeof setTimeout> | undefined;
   /** Counts up some time after the session has grown: tables beside the conversation are loaded again. */
   readonly grown = signal(0);
 
@@ -95,6 +104,7 @@ export class Reader {
     localStorage.setItem(this.#memory('seen'), String(total));
     if (!(record && await this.goToRecord(record)) && !this.#restorePlace() && isLive) this.toEnd();
     this.#isSaving = true;
+    addEventListener('pagehide', this.#savePlace);
     if (this.level.value === 'model') void this.loadModel();
     void this.#loadTurns();
     this.#unfollow = follow({ sessionId: this.which.sessionId, workspacePath: this.which.workspacePath, agentId: this.which.agentId, offset: String(this.store.skeleton!.offset) }, {
@@ -114,6 +124,8 @@ export class Reader {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#figuresTimer);
+    if (this.#placeTimer) this.#savePlace();
+    removeEventListener('pagehide', this.#savePlace);
     this.#unfollow?.();
     this.detach();
   }
@@ -371,7 +383,7 @@ export class Reader {
     if (this.level.value === 'model' || !items) return;
     const rows = [...items.list.subarray(first, last)].filter((item) => !isFold(item));
     if (rows.length > 0) this.store.want(rows[0]!, rows[rows.length - 1]! + 1);
-    this.#savePlace();
+    this.#savePlaceSoon();
   }
 
   #turnOnScreen(): number {
@@ -445,6 +457,7 @@ export class Reader {
     const moved = (item: Item) => (isFold(item) ? foldOf(turnOfFold(item) + turnsBy) : item + by);
     if (this.cursor.value !== undefined) this.cursor.value = moved(this.cursor.value);
     if (this.unread.value !== undefined) this.unread.value += by;
+    this.copies.value = this.copies.peek().map(({ row, relations }) => ({ row: row + by, relations }));
     this.#rebuild(moved);
   }
 
@@ -463,6 +476,25 @@ export class Reader {
       this.lostMessages.value = lost;
       this.redraw([...this.#elements.keys()].filter((key): key is number => typeof key === 'number' && isFold(key)));
     } catch { /* The conversation is readable without figures of turns. */ }
+  }
+
+  /** Asks which other sessions have entries of this one, and up to which row. */
+  async loadCopies(): Promise<void> {
+    const { agentId, ...session } = this.which;
+    if (agentId) return;
+    try {
+      const { relations } = await call('history/lineage', session);
+      const places = new Map<string, Relation[]>();
+      for (const relation of relations) if (relation.lastShared) places.set(relation.lastShared, [...(places.get(relation.lastShared) ?? []), relation]);
+      const found = [...places].map(async ([uuid, relations]) => ({ row: (await call('history/locate', { ...session, uuid })).row, relations }));
+      if (!this.#isStopped) this.copies.value = (await Promise.allSettled(found)).flatMap((place) => (place.status === 'fulfilled' ? [place.value] : []));
+    } catch { /* The conversation is whole without its copies. */ }
+  }
+
+  /** What other sessions share up to an item: also of rows that are folded into it. */
+  copiesBehind(item: Item): readonly SharedPart[] {
+    const items = this.items.value;
+    return items ? this.copies.value.filter(({ row }) => items.list[items.findOrder(row)] === item) : [];
   }
 
   /** Loads what a resume would send: now, or when the file ended with the line `until`. */
@@ -496,13 +528,20 @@ export class Reader {
     return `annals-${what}-${this.which.sessionId}-${this.which.agentId ?? ''}`;
   }
 
+  /** Remembers where the reader is, soon: writing it in every frame would take a tenth of the time that scrolling takes. */
+  #savePlaceSoon(): void {
+    this.#placeTimer ??= setTimeout(this.#savePlace, PLACE_DELAY);
+  }
+
   /** Remembers in this tab where the reader is, for the back button and for a reload. */
-  #savePlace(): void {
+  readonly #savePlace = (): void => {
+    clearTimeout(this.#placeTimer);
+    this.#placeTimer = undefined;
     const anchor = this.#list?.anchor;
     if (!this.#isSaving || !anchor || typeof anchor.key !== 'number') return;
     const place: Place = { item: anchor.key, top: anchor.top, level: this.level.value, isAtEnd: this.#list!.following };
     sessionStorage.setItem(this.#memory('place'), JSON.stringify(place));
-  }
+  };
 
   #restorePlace(): boolean {
     const stored = sessionStorage.getItem(this.#memory('place'));
