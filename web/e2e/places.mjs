@@ -103,6 +103,20 @@ export const checks = [
     await page.locator('.transcript .card').first().waitFor();
     await close();
   }],
+  ['conversation: rows of context that follow each other are one line, which a click, a key or a link to one of them opens', async (stage) => {
+    const change = (session) => { session.kinds.splice(2, 3, 'x', 'x', 'x'); session.kinds.splice(12, 3, 'x', 'x', 'x'); };
+    const { page, close } = await open(stage, `/s/${FIRST}`, { change });
+    const [first, second] = [page.locator('.transcript .row.k-x', { hasText: '3 notes' }).first(), page.locator('.transcript .row[data-item="12"]')];
+    await first.locator('.title', { hasText: 'x 2 ' }).filter({ hasText: 'x 4 ' }).waitFor();
+    assert.equal(await page.locator('.transcript .row.k-x').count(), 2);
+    await first.locator('button').click();
+    await page.waitForFunction(() => document.querySelectorAll('.transcript .row.k-x').length === 4);
+    await page.evaluate((hash) => { location.hash = hash; }, '11111111-0000-4000-8000-000000000013');
+    await page.locator('.transcript [aria-current=true][data-item="13"]').waitFor();
+    await page.locator('.transcript .row.k-x[data-item="14"]').waitFor();
+    await second.locator('button[aria-expanded=false]').waitFor();
+    await close();
+  }],
   ['conversation: e visits each failed call once, J each prompt, c each compaction', async (stage) => {
     const { page, mock, close } = await open(stage, `/s/${FIRST}`);
     await page.locator('.card').first().waitFor();

@@ -93,8 +93,8 @@ function PlanView({ plan, command }: { plan: RepairResult; command: string }): J
   const isEmpty = plan.changes.length === 0 && !plan.rewritten;
   return <>
     {isEmpty && <p>{t.planEmpty}</p>}
-    <ul>{inGroups(plan.changes).map((group, index) => <li key={index}><b>{places(group)}</b>: {visible(group[0]!.reason)}</li>)}
-      {plan.changesLeftOut ? <li>+ {plan.changesLeftOut.toLocaleString(language.value)}</li> : null}</ul>
+    {!isEmpty && <ul>{inGroups(plan.changes).map((group, index) => <li key={index}><b>{places(group)}</b>: {visible(group[0]!.reason)}</li>)}
+      {plan.changesLeftOut ? <li>+ {plan.changesLeftOut.toLocaleString(language.value)}</li> : null}</ul>}
     {plan.rewritten ? <p>{t.planRewritten(bytes(plan.rewritten))}</p> : null}
     {isEmpty ? <p>{restored(plan.after)}</p> : <dl class="kv"><div><dt>{t.planBefore}</dt><dd>{restored(plan.before)}</dd></div><div><dt>{t.planAfter}</dt><dd>{restored(plan.after)}</dd></div></dl>}
     {plan.branches.slice(0, MOST_LINES).map(({ uuid, messages }) => <Command key={uuid} label={t.planBranch(messages)} command={`${command} --branch ${quoted(uuid)}`} />)}

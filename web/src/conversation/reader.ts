@@ -69,6 +69,7 @@ export class Reader {
   readonly turn = computed(() => this.#turnOnScreen());
   readonly openRows = new Set<number>();
   readonly #flipped = new Set<number>();
+  readonly #unrolled = new Set<number>();
   readonly #elements = new Map<Key, HTMLElement>();
   /** What is drawn again when something about an item changes that is no signal. */
   readonly #versions = new Map<Key, Signal<number>>();
@@ -200,12 +201,24 @@ export class Reader {
       this.toggleTurn(turnOfFold(item), isOpen);
       return;
     }
+    if (this.items.value?.runs.has(item)) {
+      this.#unroll(item);
+      return;
+    }
     if (isOpen) this.openRows.add(item);
     else this.openRows.delete(item);
     const index = this.items.value?.find(item);
     if (index !== undefined) this.#list?.hold(index);
     this.redraw([item]);
     if (isOpen) await this.store.open(item);
+  }
+
+  /** Shows each row of a run of context, until the turn is closed. */
+  #unroll(first: number): void {
+    this.#list?.hold(this.items.value!.find(first));
+    this.#unrolled.add(first);
+    this.#rebuild();
+    this.redraw([first]);
   }
 
   toggleTurn(turn: number, isOpen?: boolean): void {
@@ -215,6 +228,7 @@ export class Reader {
     this.#list?.hold(fold);
     if (this.#flipped.has(turn)) this.#flipped.delete(turn);
     else this.#flipped.add(turn);
+    for (const row of this.#unrolled) if (items.skeleton.turnOf(row) === turn) this.#unrolled.delete(row);
     this.#rebuild();
     this.redraw([foldOf(turn)]);
   }
@@ -274,6 +288,9 @@ export class Reader {
     if (this.level.value === 'model') this.setLevel('work');
     if (skeleton.kind(row) === 'r' && this.level.value !== 'raw') this.setLevel('raw');
     if (!this.items.value!.has(row)) this.toggleTurn(skeleton.turnOf(row), true);
+    const items = this.items.value!;
+    const first = items.list[items.find(row)]!;
+    if (items.runs.has(first)) this.#unroll(first);
     this.#reveal(row);
   }
 
@@ -352,7 +369,7 @@ export class Reader {
     const { skeleton } = this.store;
     if (!skeleton) return;
     const level = this.level.value === 'model' ? 'work' : this.level.value;
-    this.items.value = new Items(skeleton, level, new Set(this.#flipped));
+    this.items.value = new Items(skeleton, level, new Set(this.#flipped), new Set(this.#unrolled));
     this.#show(moved);
   }
 
@@ -451,6 +468,9 @@ export class Reader {
     const turnsBy = this.store.skeleton!.turnOf((this.#nearRow() ?? 0) + by) - turnsBefore;
     this.openRows.clear();
     for (const row of rows) this.openRows.add(row + by);
+    const unrolled = [...this.#unrolled];
+    this.#unrolled.clear();
+    for (const row of unrolled) this.#unrolled.add(row + by);
     const turns = [...this.#flipped];
     this.#flipped.clear();
     for (const turn of turns) this.#flipped.add(turn + turnsBy);

@@ -66,7 +66,9 @@ function labelOf(reader: Reader, item: Item): string {
 
 function RowView({ reader, item }: RowProps): JSX.Element {
   const row = reader.row(item);
-  const { skeleton } = reader.items.value!;
+  const { skeleton, runs } = reader.items.value!;
+  const run = runs.get(item);
+  if (run !== undefined) return <Run reader={reader} first={item} count={run} />;
   if (!row) return <Waiting kind={skeleton.kind(item)} lines={skeleton.lines[item] ?? 1} />;
   if (reader.level.value === 'raw') return <RawRow reader={reader} row={row} />;
   switch (row.kind) {
@@ -82,6 +84,17 @@ function RowView({ reader, item }: RowProps): JSX.Element {
     case 't': return <Line reader={reader} row={row} icon={<Icon name="thinking" />} name={texts.value.thinking} />;
     default: return <Line reader={reader} row={row} icon={<Icon name="note" />} name={word(row.cause ?? '')} />;
   }
+}
+
+/** So many rows of a run are named. */
+const NAMED = 12;
+
+/** Rows of context that follow each other as one line: what they are, as far as they are here. */
+function Run({ reader, first, count }: { reader: Reader; first: number; count: number }): JSX.Element {
+  const names = Array.from({ length: Math.min(count, NAMED) }, (_, index) => reader.row(first + index)?.summary).filter(Boolean);
+  return <div class="card quiet-card"><button type="button" class="card-head" aria-expanded={false} onClick={() => void reader.toggle(first)}>
+    <span class="arrow" aria-hidden="true">▸</span><Icon name="note" /><b>{texts.value.notes(count)}</b><span class="title" dir="auto">{visible(names.join(', '))}</span>
+  </button></div>;
 }
 
 /** A row that is not here yet, about as high as it will be. */
