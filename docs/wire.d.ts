@@ -363,6 +363,14 @@ export interface ContextUse {
   windowTokens: number | null;
 }
 
+/** Result of `history/copies`. */
+export interface CopiesResult {
+  /** Groups of sessions that have entries in common, such as copies and forks: the paths of their transcripts. */
+  groups: Array<Array<Text>>;
+  /** What could not be read. */
+  problems: Array<string>;
+}
+
 /** A word of a query that no message has. */
 export interface Correction {
   /** Words that may be meant, the best first. */
@@ -791,6 +799,17 @@ export interface InsightParams {
 /** What an item is. */
 export type ItemKind = "message" | "compaction" | "branch" | "gap" | "root" | "salvaged" | "meta" | "damage";
 
+/** What another session is to the session that was asked about. */
+export type Kinship = "origin" | "copy" | "twin" | "continuation" | "title";
+
+/** Result of `history/lineage`. */
+export interface LineageResult {
+  /** The sessions that have entries in common with it, the closest first, at most 1,000. */
+  relations: Array<Relation>;
+  /** How many there are. */
+  total: number;
+}
+
 /** Parameters of `history/list`. */
 export interface ListParams {
   /** Whether to list files without a conversation too. */
@@ -900,6 +919,14 @@ export interface MaskedByRule {
   places: Array<ExportPlace>;
   /** The name of the rule. */
   rule: string;
+}
+
+/** A message that would not be sent whole. */
+export interface MissingEntry {
+  /** Its line. */
+  line: number;
+  /** Its uuid. */
+  uuid: string;
 }
 
 /** Parameters of methods that take none. */
@@ -1076,6 +1103,20 @@ export interface ReadResult {
 /** The payload of a record: an element of `parts` of an item that is no message. */
 export type RecordPart = { commandUuid?: string | null; content?: Array<unknown>; deliveryId?: string | null; operation: string | null; reason?: string | null; type: "queue_operation"; waiting?: boolean; } | { files: Array<FileBackup>; messageId: string | null; type: "file_snapshot"; update: boolean; } | { backup: string | null; backupAt: string | null; messageId: string | null; path: string; realParent?: string | null; snapshotMessageId: string | null; type: "file_backup"; version: number | null; } | { agentId: string | null; count: number; replacements: Array<ReplacedResult>; type: "content_replacement"; } | { leaf?: string | null; source: TitleRecord; title: string | null; type: "title"; } | { tag: string | null; type: "tag"; } | { leaf: string | null; prompt: string | null; type: "last_prompt"; } | { mode: string | null; type: "mode"; } | { number: number | null; repository: string | null; type: "pull_request"; url: string | null; } | { record: unknown; type: "attribution"; };
 
+/** A related session: a line of `annals lineage --json`. */
+export interface Relation {
+  /** How it is related. */
+  kinship: Kinship;
+  /** The uuid of the last of them, after which the two differ. */
+  lastShared: string | null;
+  /** The path of its transcript. */
+  path: Text;
+  /** The other session. */
+  session: string | null;
+  /** How many entries both sessions have. */
+  shared: number;
+}
+
 /** Parameters of `history/rename`. */
 export interface RenameParams {
   /** Whether text is sent without masked secrets; refused unless the server allows it. */
@@ -1086,6 +1127,61 @@ export interface RenameParams {
   title: string;
   /** Selects among several sessions with that id: the working directory, or the `path` that lists have. */
   workspacePath?: string | null;
+}
+
+/** A conversation that ends in another message. */
+export interface RepairBranch {
+  /** The line of its last message. */
+  line: number;
+  /** How many messages it has of its own. */
+  messages: number;
+  /** The uuid of its last message. */
+  uuid: string;
+}
+
+/** One change of a repair. */
+export interface RepairChange {
+  /**
+   * What is done to it: `salvage`, `relink`, `time`, `sidechain`, `content`, `thinking`, `result`, `first_prompt`, `copy`,
+   * `boundary` or `leaf`.
+   */
+  change: string;
+  /** The line of the entry before the repair; null for a new entry. */
+  line: number | null;
+  /** Why, in words. */
+  reason: string;
+  /** The uuid of the entry. */
+  uuid: string;
+}
+
+/** A repair of a session, planned or carried out: the result of `annals repair --json`. */
+export interface RepairResult {
+  /** What it would restore after it. */
+  after: RestoredView;
+  /** How many bytes are appended. */
+  appended: number;
+  /** Whether the changes were written. */
+  applied: boolean;
+  /** What Claude Code would restore before the repair. */
+  before: RestoredView;
+  /** Other conversations of the file, which are not restored. */
+  branches: Array<RepairBranch>;
+  /** How many more of them there are than `history/repair` sends; absent if it sends all. */
+  branchesLeftOut?: number;
+  /** The changes, in the order in which they are written. Empty if there is nothing to repair. */
+  changes: Array<RepairChange>;
+  /** How many more changes there are than `history/repair` sends; absent if it sends all. */
+  changesLeftOut?: number;
+  /** How many messages that Claude Code restores now are left out, because another branch was chosen; absent if none is. */
+  leftOut?: number;
+  /** The path of the transcript. */
+  path: Text;
+  /** The receipt, if something was written. */
+  receipt?: Text | null;
+  /** The length of the file that takes the place of the old one; absent if lines are appended. */
+  rewritten?: number | null;
+  /** The session. */
+  session: string | null;
 }
 
 /** A tool result that the model no longer sees as it was, and where the original is. */
@@ -1116,6 +1212,20 @@ export interface RestoreParams {
   reveal?: boolean | null;
   /** The id of a session in the trash, with or without the prefix `claude:`. */
   sessionId: string;
+}
+
+/** What Claude Code would restore. */
+export interface RestoredView {
+  /** The messages that can be read and would not be sent whole. */
+  missing: Array<MissingEntry>;
+  /** How many more of them there are than `history/repair` sends; absent if it sends all. */
+  missingLeftOut?: number;
+  /** Why it would not resume the session; null if it would. */
+  obstacle: string | null;
+  /** The rules of the API that the request would break. */
+  refused: Array<string>;
+  /** How many messages of the conversation it would send whole. */
+  sent: number;
 }
 
 /** Who speaks. */
@@ -1414,18 +1524,30 @@ export interface Stats {
   branches: number;
   /** Bytes of the file. */
   bytes: number;
+  /** Files that its calls changed. Subagents are counted in their own transcripts. */
+  changedFiles: number;
   /** Compactions. */
   compactions: number;
+  /** The tokens in its context, as `tokens` of `history/context`. */
+  contextTokens: number | null;
+  /** The size of the context window in tokens, as `windowTokens` of `history/context`: an estimate. */
+  contextWindowTokens: number | null;
   /** The time from the earliest to the latest time; null if no entry has one. */
   durationMs: number | null;
   /** The earliest time. */
   firstAt: string | null;
   /** Entries whose parent is not in the file. */
   gaps: number;
+  /** Pauses of half an hour or longer before a turn. */
+  idlePauses: number;
   /** The latest time. */
   lastAt: string | null;
   /** Lines of the file. */
   lines: number;
+  /** Lines that these calls added. */
+  linesAdded: number;
+  /** Lines that these calls removed. */
+  linesRemoved: number;
   /** Replies by model. */
   models: Record<string, number>;
   /** The path of the transcript. */
@@ -2043,6 +2165,17 @@ export interface ViewDiffLine {
   s: Array<ViewSpan>;
 }
 
+/** Something that came out of a call, without words. */
+export interface ViewFact {
+  /** How many, or which number. */
+  count?: number | null;
+  /** What it is. */
+  kind: ViewFactKind;
+}
+
+/** What came out of a call. */
+export type ViewFactKind = "lines" | "files" | "tool_calls" | "tokens" | "bytes" | "status" | "exit" | "no_output" | "background" | "new_file" | "replaced" | "text";
+
 /** A place where two versions of a file differ. */
 export interface ViewHunk {
   /** Its lines. */
@@ -2130,18 +2263,24 @@ export interface ViewTool {
   agentId?: string | null;
   /** How long it took. */
   durationMs?: number | null;
-  /** What came out of it, each in a few words: `exit 1`, `812 lines`. */
+  /** What came out of it, each in a few English words: `exit 1`, `812 lines`. */
   facts: Array<string>;
   /** The file that it reads or changes. */
   file?: string | null;
   /** The id of the call. */
   id?: string | null;
+  /** The same for a viewer that has words of its own: as many as `facts`, in the same order. */
+  knownFacts?: Array<ViewFact>;
+  /** How many lines of a command follow the one that `subject` is. */
+  moreLines?: number | null;
   /** The name of the tool; `server › tool` for a tool of an MCP server. */
   name: string;
   /** How many lines an edit removed. */
   removed?: number | null;
   /** How it ended. */
   state: ToolState;
+  /** `title` without English words, if it has any. */
+  subject?: string | null;
   /** What the call is about: a path, the first line of a command, a query. */
   title: string;
 }
@@ -2180,11 +2319,13 @@ export interface Methods {
   "history/archive": { params: SessionParams; result: ChangeResult };
   "history/check": { params: OneSessionParams; result: CheckResult };
   "history/context": { params: ContextParams; result: ContextUse };
+  "history/copies": { params: NoParams; result: CopiesResult };
   "history/delete": { params: SessionParams; result: DeleteResult };
   "history/file": { params: FileParams; result: FileResult };
   "history/files": { params: OneSessionParams; result: FilesResult };
   "history/fork": { params: ForkParams; result: ForkResult };
   "history/insight": { params: InsightParams; result: Insight };
+  "history/lineage": { params: OneSessionParams; result: LineageResult };
   "history/list": { params: ListParams; result: ListResult };
   "history/load": { params: LoadParams; result: LoadResult };
   "history/locate": { params: LocateParams; result: LocateResult };
@@ -2192,6 +2333,7 @@ export interface Methods {
   "history/projects": { params: ProjectsParams; result: ProjectsResult };
   "history/read": { params: ReadParams; result: ReadResult };
   "history/rename": { params: RenameParams; result: ChangeResult };
+  "history/repair": { params: OneSessionParams; result: RepairResult };
   "history/restore": { params: RestoreParams; result: ChangeResult };
   "history/rows": { params: RowsParams; result: RowsResult };
   "history/search": { params: SearchParams; result: SearchResult };

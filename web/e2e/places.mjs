@@ -103,6 +103,20 @@ export const checks = [
     await page.locator('.transcript .card').first().waitFor();
     await close();
   }],
+  ['conversation: rows of context that follow each other are one line, which a click, a key or a link to one of them opens', async (stage) => {
+    const change = (session) => { session.kinds.splice(2, 3, 'x', 'x', 'x'); session.kinds.splice(12, 3, 'x', 'x', 'x'); };
+    const { page, close } = await open(stage, `/s/${FIRST}`, { change });
+    const [first, second] = [page.locator('.transcript .row.k-x', { hasText: '3 notes' }).first(), page.locator('.transcript .row[data-item="12"]')];
+    await first.locator('.title', { hasText: 'x 2 ' }).filter({ hasText: 'x 4 ' }).waitFor();
+    assert.equal(await page.locator('.transcript .row.k-x').count(), 2);
+    await first.locator('button').click();
+    await page.waitForFunction(() => document.querySelectorAll('.transcript .row.k-x').length === 4);
+    await page.evaluate((hash) => { location.hash = hash; }, '11111111-0000-4000-8000-000000000013');
+    await page.locator('.transcript [aria-current=true][data-item="13"]').waitFor();
+    await page.locator('.transcript .row.k-x[data-item="14"]').waitFor();
+    await second.locator('button[aria-expanded=false]').waitFor();
+    await close();
+  }],
   ['conversation: e visits each failed call once, J each prompt, c each compaction', async (stage) => {
     const { page, mock, close } = await open(stage, `/s/${FIRST}`);
     await page.locator('.card').first().waitFor();
@@ -284,6 +298,69 @@ export const checks = [
     await page.locator('.count', { hasText: '32 sessions' }).waitFor();
     await close();
   }],
+  ['sessions: how full the context is, what was edited; no figure where there is none', async (stage) => {
+    const { page, close } = await open(stage);
+    const [first, hostile] = [page.locator('.session').nth(0), page.locator('.session').nth(1)];
+    await first.locator('.fill').waitFor();
+    assert.match(await first.innerText(), /3 files\s+\+1.2k −12\s+≈ 87 %/);
+    assert.equal(await first.locator('[title^="≈ 87 % of the context is full: 174k of ≈ 200k tokens"]').count(), 1);
+    assert.equal(await first.locator('.fill[data-full] > span').evaluate((bar) => bar.style.width), '87%');
+    await hostile.locator('.marks .failed').waitFor();
+    assert.equal(await hostile.locator('.fill').count(), 0);
+    await close();
+  }],
+  ['sessions: filtered by copies, by pauses and by stars, which stay in the browser', async (stage) => {
+    const { page, mock, close } = await open(stage, '/', { more: 3 });
+    const path = (session) => `/home/mia/.claude/projects/x/${session}.jsonl`;
+    mock.groups = [[path(FIRST), path('44444444-0000-4000-8000-000000000001')]];
+    const chip = (name) => page.locator('.has .chip', { hasText: name });
+    const listed = (count) => page.locator('.count', { hasText: new RegExp(`^${count} sessions?$`) }).waitFor();
+    await listed(5);
+    assert.equal(mock.calls.filter(({ method }) => method === 'history/copies').length, 0, 'files are read for it, so only when asked');
+    await chip('copies').click();
+    await listed(2);
+    await page.locator('.session .marks [title="has entries in common with 1 other session"]').nth(1).waitFor();
+    await chip('pauses').click();
+    await listed(2);
+    await chip('copies').click();
+    await listed(4);
+    await page.locator('.session .marks [title="2 pauses of half an hour or longer"]').first().waitFor();
+    await chip('pauses').click();
+    await listed(5);
+    await page.locator('.screen').first().focus();
+    await page.keyboard.press('j');
+    await page.keyboard.press('s');
+    await page.locator('.session .star').waitFor();
+    await chip('stars').click();
+    await listed(1);
+    await page.reload();
+    await page.locator('.session .star').waitFor();
+    await page.keyboard.press('s');
+    await listed(0);
+    assert.ok(mock.calls.every(({ params }) => !JSON.stringify(params).includes('star')), 'the server is not told');
+    await close();
+  }],
+  ['copies: a line where they end, with links; also where the row is folded', async (stage) => {
+    const other = '44444444-0000-4000-8000-000000000000';
+    const relation = (session, kinship, row) => ({ session, path: `/home/mia/.claude/projects/x/${session}.jsonl`, kinship, shared: 7, lastShared: `11111111-0000-4000-8000-${String(row).padStart(12, '0')}` });
+    const { page, close } = await open(stage, `/s/${FIRST}`, { more: 1, change: (session) => { session.copies = [relation(other, 'copy', 7), relation(HOSTILE, 'origin', 7), relation('gone', 'twin', 999_999)]; } });
+    const line = page.locator('.mark.copies');
+    await line.waitFor();
+    assert.match(await line.innerText(), /up to here also in 2 sessions: Session 0 \(a copy\), <img src=x onerror=window.hacked=9>⟨202E⟩ \(the original\)/);
+    assert.equal(await page.evaluate(() => document.querySelector('.mark.copies').previousElementSibling.dataset.item), '7');
+    const ticks = () => page.evaluate(() => {
+      const canvas = document.querySelector('.rail canvas');
+      const { data } = canvas.getContext('2d').getImageData(0, Math.floor((7 / 400) * (canvas.height - 2)), 1, 1);
+      return data[3];
+    });
+    assert.equal(await ticks(), 255, 'a tick on the rail');
+    await page.keyboard.press('1');
+    await page.locator('.transcript .fold[aria-expanded=false]').first().waitFor();
+    assert.ok(await page.evaluate(() => Number(document.querySelector('.mark.copies').previousElementSibling.dataset.item)) < 0, 'behind the fold line that hides it');
+    await line.locator('a').first().click();
+    await page.waitForURL(new RegExp(`/s/${other}\\?in=`));
+    await close();
+  }],
   ['find: hits in subagents are counted apart, and lead there', async (stage) => {
     const { page, mock, close } = await open(stage, `/s/${FIRST}`);
     mock.agentHits = 2;
@@ -328,8 +405,18 @@ export const checks = [
     const { page, mock, close } = await open(stage, '/health');
     await page.locator('.findings a', { hasText: 'line 8112' }).waitFor();
     await page.locator('h2', { hasText: '1 error and 0 warnings in 1 session' }).waitFor();
-    await page.locator('.plan button').click();
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `annals repair ${FIRST}`);
+    assert.equal(mock.calls.filter(({ method }) => method === 'history/repair').length, 0, 'a plan is made on request');
+    await page.locator('button', { hasText: 'Show the plan' }).click();
+    const plan = page.locator('.repair-plan');
+    await plan.locator('li', { hasText: 'lines 10, 11, 12, 13, 14 and 2 more: its parent is not in the file' }).waitFor();
+    await plan.locator('li', { hasText: '1 new line: a new entry' }).waitFor();
+    await plan.locator('dd', { hasText: 'restores 3 messages and loses 42; the request would be refused: thinking-signature' }).waitFor();
+    await plan.locator('dd', { hasText: /^Claude Code restores 45 messages$/ }).waitFor();
+    await plan.locator('code', { hasText: `annals repair ${FIRST} --branch b-1` }).waitFor();
+    await plan.locator('.plan', { hasText: '--apply' }).locator('button').click();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `annals repair ${FIRST} --apply`);
+    await page.locator('button', { hasText: 'Hide the plan' }).click();
+    await plan.locator('li').first().waitFor({ state: 'detached' });
     const checked = () => mock.calls.filter(({ method }) => method === 'history/check').length;
     await page.locator('button', { hasText: 'Check all' }).click();
     await page.locator('.check-bar', { hasText: '2 of 2 sessions checked' }).waitFor();
@@ -519,6 +606,9 @@ export const checks = [
     const { page, close } = await open(stage, '/', { locale: 'zh-CN' });
     await page.locator('.bar nav a', { hasText: '会话' }).waitFor();
     assert.equal(await page.evaluate(() => document.documentElement.lang), 'zh');
+    await page.locator('.session').first().click();
+    await page.locator('.card .fact', { hasText: '81 行' }).first().waitFor();
+    await page.locator('.card', { hasText: 'cargo test' }).locator('.fact', { hasText: '另有 2 行' }).first().waitFor();
     await close();
   }],
 ];

@@ -169,6 +169,46 @@ export const checks = [
     await close();
     return `${lost} messages`;
   }],
+  ['real: the plan of a repair is that of the command line, and showing it changes nothing', async (stage) => {
+    const { page, served, close } = await open(stage, '/health', { options: ['--read-only'] });
+    await page.locator('.check-bar', { hasText: 'Check all' }).waitFor();
+    served.append(`${JSON.stringify({ ...JSON.parse(nextLine(9, 'lost')), parentUuid: 'never-written' })}\n`);
+    const before = readFileSync(served.path, 'utf8');
+    let text = '{}';
+    // What needs a repair is told by the exit code, too.
+    try { text = served.run(['repair', HOSTILE, '--json']); } catch (error) { text = error.stdout; }
+    const plan = JSON.parse(text);
+    assert.ok(plan.changes.length > 0 && !plan.applied);
+    const { changes, after, ...rest } = await served.call('history/repair', { sessionId: HOSTILE });
+    assert.deepEqual({ ...rest, changes, after }, plan);
+    await page.locator('button', { hasText: 'Check all' }).click();
+    const group = page.locator('.finding-group', { has: page.locator(`h3 a[href*="${HOSTILE}"]`) });
+    await group.locator('.repair-plan > button').click();
+    await group.locator('.repair-plan li').first().waitFor();
+    await group.locator('dd', { hasText: `restores ${after.sent} messages` }).first().waitFor();
+    assert.equal(readFileSync(served.path, 'utf8'), before);
+    await close();
+  }],
+  ['real: a copy names its original and the original its copy, up to the last entry of both', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    await page.locator('.session').first().waitFor();
+    const fork = JSON.parse(served.run(['fork', FAILED_EDIT, '--json'])).session;
+    await page.goto(`${served.origin}/s/${fork}`);
+    await page.locator('.transcript .row').first().waitFor();
+    await page.keyboard.press('G');
+    await page.locator('.mark.copies', { hasText: 'also in 1 session' }).filter({ hasText: '(the original)' }).waitFor();
+    await page.locator('.mark.copies a').click();
+    await page.waitForURL(new RegExp(FAILED_EDIT));
+    await page.locator('.mark.copies', { hasText: '(the original)' }).waitFor({ state: 'detached' });
+    await page.locator('.transcript .row').first().waitFor();
+    await page.keyboard.press('G');
+    await page.locator('.mark.copies', { hasText: '(a copy)' }).waitFor();
+    await page.goto(`${served.origin}/?has=copies`);
+    await page.locator('.session .marks [title^="has entries in common"]').nth(1).waitFor();
+    const { groups } = await served.call('history/copies');
+    assert.equal(await page.locator('.session').count(), groups.flat().length);
+    await close();
+  }],
   ['real: an edit that failed is no change of its turn', async (stage) => {
     const { page, served, close } = await open(stage, '/');
     const { calls } = await served.call('history/tools', { sessionId: FAILED_EDIT });

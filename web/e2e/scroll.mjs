@@ -98,6 +98,24 @@ async function wheel(stage, direction) {
   return `${total} frames, p95 ${p95.toFixed(0)} ms, longest ${longest.toFixed(0)} ms`;
 }
 
+/** The frames of the page alone: looking at all rows in each frame, as `wheel` does, takes a part of it. */
+async function frames(stage, direction) {
+  const { page, close } = await open(stage);
+  await middle(page);
+  await page.mouse.move(600, 500);
+  await page.evaluate(() => {
+    window.frameTimes = [];
+    let last = performance.now();
+    const frame = (now) => { window.frameTimes.push(now - last); last = now; requestAnimationFrame(frame); };
+    requestAnimationFrame(frame);
+  });
+  for (let turn = 0; turn < 1000; turn++) await page.mouse.wheel(0, direction * [120, 40, 300, 80, 600][turn % 5]);
+  const times = await page.evaluate(() => window.frameTimes.slice(2).sort((one, other) => one - other));
+  await close();
+  assert.ok(times.length > 100, `${times.length} frames`);
+  return `${times.length} frames, p95 ${times[Math.floor(times.length * 0.95)].toFixed(0)} ms, longest ${times.at(-1).toFixed(0)} ms`;
+}
+
 /** Does something in the page, and waits for a frame in which a text begins with `wanted`. Returns after how many milliseconds. */
 function until(page, wanted, action) {
   return page.evaluate(([wanted, action]) => new Promise((resolve) => {
@@ -137,6 +155,8 @@ export const checks = [
   }],
   ['scroll: 1,000 wheel frames down move nothing backward', (stage) => wheel(stage, 1)],
   ['scroll: 1,000 wheel frames up move nothing backward', (stage) => wheel(stage, -1)],
+  ['scroll: frames of 1,000 turns of the wheel down', (stage) => frames(stage, 1)],
+  ['scroll: frames of 1,000 turns of the wheel up', (stage) => frames(stage, -1)],
   ['scroll: start and end are exact', async (stage) => {
     const { page, close } = await open(stage);
     await page.keyboard.press('G');

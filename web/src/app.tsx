@@ -3,7 +3,6 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Conversation } from './conversation/page.tsx';
-import { Health } from './health.tsx';
 import { register } from './keys.ts';
 import { Help, Palette, isHelpOpen, isPaletteOpen } from './palette.tsx';
 import { isSignedIn, status } from './rpc.ts';
@@ -13,9 +12,8 @@ import { isConnected } from './session-list.ts';
 import { Sessions } from './sessions.tsx';
 import { DENSITIES, THEMES, density, nextOf, theme } from './settings.ts';
 import { LANGUAGES, language, texts, type Language } from './text.ts';
-import { Toasts } from './toast.tsx';
+import { Toasts, complain } from './toast.tsx';
 import { signIn, tokenIn } from './token.ts';
-import { Usage } from './usage.tsx';
 
 const PLACES = [['sessions', '/'], ['search', '/search'], ['usage', '/usage'], ['health', '/health']] as const;
 
@@ -45,10 +43,17 @@ function Place({ at }: { at: Route }): JSX.Element {
   switch (at.place) {
     case 'conversation': return <Conversation at={at} />;
     case 'search': return <Search at={at} />;
-    case 'usage': return <Usage at={at} />;
-    case 'health': return <Health />;
+    case 'usage': case 'health': return <Figures at={at} />;
     case 'sessions': return <Sessions at={at} />;
   }
+}
+
+function Figures({ at }: { at: Extract<Route, { place: 'usage' | 'health' }> }): JSX.Element {
+  const places = useSignal<typeof import('./figures.tsx') | undefined>(undefined);
+  useEffect(() => { import('./figures.tsx').then((module) => { places.value = module; }, complain); }, []);
+  if (!places.value) return <main id="content" aria-busy="true"><p class="empty">{texts.value.loading}</p></main>;
+  const { Health, Usage } = places.value;
+  return at.place === 'usage' ? <Usage at={at} /> : <Health />;
 }
 
 function Settings(): JSX.Element {

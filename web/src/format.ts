@@ -84,6 +84,11 @@ export function visible(text: string): string {
   });
 }
 
+/** A line of output without the sequences that colour it, also where they were made visible. */
+export function withoutColours(text: string): string {
+  return text.replace(/[\u001b\u241b]\[[\d;]*m/g, '');
+}
+
 /** The server checks addresses; this is the second look. */
 export function isSafeLink(href: string): boolean {
   return /^(https?|mailto):/i.test(href);

@@ -2,13 +2,13 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { copyCommand, repairCommand, restore } from './actions.tsx';
+import { copyCommand, quoted, repairCommand, restore } from './actions.tsx';
 import { ago, bytes, textOf, visible } from './format.ts';
 import { call, has, status } from './rpc.ts';
 import { format } from './route.ts';
 import { isLoaded, sessions } from './session-list.ts';
-import { language, texts } from './text.ts';
-import type { Problem, TrashEntry } from './wire.ts';
+import { language, texts, word } from './text.ts';
+import type { Problem, RepairChange, RepairResult, RestoredView, TrashEntry } from './wire.ts';
 
 /** At most so many bytes of transcripts are checked without being asked for. */
 const CHECKED_AT_ONCE = 50_000_000;
@@ -31,7 +31,8 @@ function bySession(findings: readonly Problem[]): [id: string, findings: Problem
 
 function FindingGroup({ id, title, findings }: { id: string; title: string; findings: readonly Problem[] }): JSX.Element {
   const t = texts.value;
-  const command = repairCommand(id);
+  // What cannot be repaired may have another command that helps.
+  const helps = [...new Set(findings.flatMap(({ repairable, help }) => (repairable || !help ? [] : [help])))].slice(0, MOST_LINES);
   return <section class="finding-group">
     <h3><a href={format({ place: 'conversation', session: id, level: 'raw' })} dir="auto">{title}</a></h3>
     <ul class="findings">{findings.slice(0, MOST_SHOWN).map((finding, index) => <li key={index} data-severity={finding.severity}>
@@ -40,8 +41,65 @@ function FindingGroup({ id, title, findings }: { id: string; title: string; find
       {finding.line ? <a href={format({ place: 'conversation', session: id, level: 'raw', record: `L${finding.line}` })}>{t.line} {finding.line}</a> : <span />}
     </li>)}</ul>
     {findings.length > MOST_SHOWN && <p class="second">+ {findings.length - MOST_SHOWN}</p>}
-    {findings.some(({ repairable }) => repairable) && <p class="plan"><span class="second">{t.repairPlan}</span> <code>{command}</code> <button type="button" class="quiet" onClick={() => copyCommand(command)}>{t.copyCommand}</button></p>}
+    {findings.some(({ repairable }) => repairable) && (has('history/repair') ? <RepairPlan id={id} path={findings[0]!.path} /> : <Command label={t.repairPlan} command={repairCommand(id)} />)}
+    {helps.map((command) => <Command key={command} label={t.helps} command={command} />)}
   </section>;
+}
+
+function Command({ label, command }: { label: string; command: string }): JSX.Element {
+  return <p class="plan"><span class="second">{label}</span> <code>{visible(command)}</code> <button type="button" class="quiet" onClick={() => copyCommand(command)}>{texts.value.copyCommand}</button></p>;
+}
+
+/** What a repair would change, when somebody wants to see it. */
+function RepairPlan({ id, path }: { id: string; path: Problem['path'] }): JSX.Element {
+  const t = texts.value;
+  const plan = useSignal<RepairResult | undefined>(undefined);
+  const isOpen = useSignal(false);
+  const failure = useSignal<string | undefined>(undefined);
+  const toggle = () => {
+    isOpen.value = !isOpen.value;
+    if (!isOpen.value || plan.peek()) return;
+    failure.value = undefined;
+    call('history/repair', { sessionId: id, ...(typeof path === 'string' && { workspacePath: path }) }).then((answer) => { plan.value = answer; }, (error: Error) => { failure.value = error.message; });
+  };
+  return <div class="repair-plan">
+    <button type="button" aria-expanded={isOpen.value} onClick={toggle}>{isOpen.value ? t.planHide : t.planShow}</button>
+    {isOpen.value && (failure.value ? <p class="trouble" role="alert">{t.failedToLoad} {failure.value}</p> : plan.value ? <PlanView plan={plan.value} command={repairCommand(id)} /> : <p class="quiet" role="status">{t.loading}</p>)}
+  </div>;
+}
+
+/** Changes that follow each other and are of one kind stand together. */
+function inGroups(changes: readonly RepairChange[]): RepairChange[][] {
+  const groups: RepairChange[][] = [];
+  for (const change of changes) {
+    const last = groups.at(-1);
+    if (last?.[0]!.change === change.change && last[0]!.reason === change.reason) last.push(change);
+    else groups.push([change]);
+  }
+  return groups;
+}
+
+/** So many lines of a group are named. */
+const MOST_LINES = 5;
+
+function PlanView({ plan, command }: { plan: RepairResult; command: string }): JSX.Element {
+  const t = texts.value;
+  const places = (group: RepairChange[]) => {
+    const lines = group.flatMap(({ line }) => line ?? []);
+    return lines.length > 0 ? t.planLines(lines.slice(0, MOST_LINES).join(', '), Math.max(0, lines.length - MOST_LINES)) : t.planNew(group.length);
+  };
+  const restored = ({ obstacle, sent, missing, missingLeftOut, refused }: RestoredView) => (obstacle ? `${t.planObstacle} ${visible(obstacle)}`
+    : [t.planSent(sent, missing.length + (missingLeftOut ?? 0)), refused.length > 0 && `${t.planRefused} ${refused.map(word).join(', ')}`].filter(Boolean).join('; '));
+  const isEmpty = plan.changes.length === 0 && !plan.rewritten;
+  return <>
+    {isEmpty && <p>{t.planEmpty}</p>}
+    {!isEmpty && <ul>{inGroups(plan.changes).map((group, index) => <li key={index}><b>{places(group)}</b>: {visible(group[0]!.reason)}</li>)}
+      {plan.changesLeftOut ? <li>+ {plan.changesLeftOut.toLocaleString(language.value)}</li> : null}</ul>}
+    {plan.rewritten ? <p>{t.planRewritten(bytes(plan.rewritten))}</p> : null}
+    {isEmpty ? <p>{restored(plan.after)}</p> : <dl class="kv"><div><dt>{t.planBefore}</dt><dd>{restored(plan.before)}</dd></div><div><dt>{t.planAfter}</dt><dd>{restored(plan.after)}</dd></div></dl>}
+    {plan.branches.slice(0, MOST_LINES).map(({ uuid, messages }) => <Command key={uuid} label={t.planBranch(messages)} command={`${command} --branch ${quoted(uuid)}`} />)}
+    {!isEmpty && <Command label={t.planApply} command={`${command} --apply`} />}
+  </>;
 }
 
 export function Health(): JSX.Element {

@@ -15,6 +15,7 @@ const PATHS = {
   thinking: 'M4.5 10.5a3.5 3.5 0 0 1 0-6 4 4 0 0 1 7 0 3.5 3.5 0 0 1 0 6zM5 13h1M8.5 14h.5',
   note: 'M3 4h10M3 8h10M3 12h6',
   branch: 'M4 3v10M4 9c5 0 7-1 7-4M11 5a1 1 0 1 0 0-2 1 1 0 0 0 0 2z',
+  copy: 'M6 6h7v7H6zM10 6V3H3v7h3',
   warning: 'M8 2l6 11H2zM8 6v4M8 11.5v.5',
   tool: 'M10 3a3 3 0 0 0-3 4l-5 5 2 2 5-5a3 3 0 0 0 4-4l-2 2-2-2z',
 } as const;
@@ -35,5 +36,5 @@ export function toolIcon(name: string): IconName {
   return TOOLS[name] ?? (name.includes('›') || name.startsWith('mcp__') ? 'plug' : 'tool');
 }
 
-/** Shapes of states: never colour alone. A call that went well needs no sign. */
-export const STATE_ICONS: Record<ToolState, string> = { ok: '', error: '✖', pending: '◌', interrupted: '⏸', denied: '⛔', cancelled: '⊘' };
+/** Shapes of states: never colour alone, and none that only fonts with emoji have. A call that went well needs no sign. */
+export const STATE_ICONS: Record<ToolState, string> = { ok: '', error: '✖', pending: '◌', interrupted: '‖', denied: '⊘', cancelled: '⊖' };

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { baseName, compact, duration, visible } from './format.ts';
 import { format } from './route.ts';
-import { language, texts } from './text.ts';
+import { language, texts, word } from './text.ts';
 import type { Insight } from './wire.ts';
 
 /** The most rows of a table. */
@@ -20,7 +20,7 @@ export function InsightPanel({ insight }: { insight: Insight }): JSX.Element {
       {tools.length > 0 && <Table title={t.toolUse} head={[t.toolUse, t.calls, t.failures, t.averageTime]} rows={tools.map(([name, work]) => [visible(name), compact(work.calls), work.errors > 0 ? <span class="failed">{compact(work.errors)}</span> : '', work.timed > 0 ? duration(work.totalMs / work.timed) : ''])} />}
       {insight.errors.length > 0 && <Table title={t.whyFailed} head={[t.whyFailed, t.failures, t.example]} rows={insight.errors.slice(0, ROWS).map((error) => {
         const [example] = error.examples;
-        return [visible(error.class.replaceAll('_', ' ')), compact(error.count), example?.session ? <a href={format({ place: 'conversation', session: example.session, level: 'work', ...(example.agentId && { agent: example.agentId }), ...(example.uuid && { record: example.uuid }) })} title={visible(example.text)}>{t.example}</a> : ''];
+        return [visible(word(error.class)), compact(error.count), example?.session ? <a href={format({ place: 'conversation', session: example.session, level: 'work', ...(example.agentId && { agent: example.agentId }), ...(example.uuid && { record: example.uuid }) })} title={visible(example.text)}>{t.example}</a> : ''];
       })} />}
       {files.length > 0 && <Table title={t.editedFiles} head={[t.editedFiles, t.edited, '+', '−']} rows={files.map(([path, work]) => [<span key="f" title={visible(path)}>{visible(baseName(path))}</span>, compact(work.edits), compact(work.added), compact(work.removed)])} />}
     </div>

@@ -12,7 +12,7 @@ export const KEYS: readonly [keys: string, command: Command][] = [
   ['o', 'open'], ['Enter', 'open'], ['O', 'openTurn'], ['Alt o', 'openAll'], ['1', 'read'], ['2', 'work'], ['3', 'model'], ['4', 'raw'],
   ['i', 'inspector'], [']', 'nextTab'], ['[', 'previousTab'], ['\\', 'outline'], ['g g', 'start'], ['G', 'end'],
   ['g s', 'sessions'], ['g f', 'search'], ['g u', 'usage'], ['g h', 'health'], ['h', 'out'], ['l', 'into'], ['n', 'nextSession'], ['p', 'previousSession'],
-  ['y', 'copyLink'], ['Y', 'copyText'], ['Ctrl Shift c', 'copyResume'], ['m', 'mark'], ["'", 'toMark'], ['v', 'split'], ['d', 'compare'], ['x', 'exportFile'], ['t', 'theme'],
+  ['y', 'copyLink'], ['Y', 'copyText'], ['Ctrl Shift c', 'copyResume'], ['s', 'star'], ['m', 'mark'], ["'", 'toMark'], ['v', 'split'], ['d', 'compare'], ['x', 'exportFile'], ['t', 'theme'],
 ];
 
 type Handler = () => void | boolean | Promise<void>;

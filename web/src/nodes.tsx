@@ -32,7 +32,7 @@ function NodeView({ node, part }: { node: ViewNode; part: FetchPart }): JSX.Elem
     case 'text': return <pre class="block text" dir="auto" tabIndex={0}>{visible(node.text)}</pre>;
     case 'kv': return <dl class="kv">{node.rows.map(([name, value], index) => <div key={index}><dt>{visible(name)}</dt><dd dir="auto"><Inlines inlines={value} /></dd></div>)}</dl>;
     case 'image': return <ImageView node={node} part={part} />;
-    case 'note': return <p class="note" data-kind={node.kind}><Inlines inlines={node.c} /></p>;
+    case 'note': return <p class="note" data-kind={node.kind}>{texts.value.nodeNotes[node.kind] ?? <Inlines inlines={node.c} />}</p>;
     case 'more': return <More node={node} part={part} />;
     // A newer server may send what this page does not know: it is shown as it is.
     default: return <pre class="block json" tabIndex={0}>{visible(JSON.stringify(node, null, 2))}</pre>;

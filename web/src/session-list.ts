@@ -1,6 +1,8 @@
 /** All sessions, kept up to date by the stream of changes. */
 import { signal } from '@preact/signals';
+import { textOf } from './format.ts';
 import { call, follow } from './rpc.ts';
+import { complain } from './toast.tsx';
 import type { ChangedNotice, Session, Stats } from './wire.ts';
 
 export const sessions = signal<readonly Session[]>([]);
@@ -11,6 +13,19 @@ export const loadFailure = signal<Error | undefined>(undefined);
 export const costs = signal<ReadonlyMap<string, number>>(new Map());
 /** Counts of sessions whose rows were on the screen, by their id. */
 export const counts = signal<ReadonlyMap<string, Stats>>(new Map());
+
+/** How many other sessions have entries in common with a session, by the path of its transcript; undefined until somebody asks. */
+export const copies = signal<ReadonlyMap<string, number> | undefined>(undefined);
+
+/** Asks which sessions have entries in common. The server reads all files for it, the first time. */
+export async function loadCopies(): Promise<void> {
+  try {
+    const { groups } = await call('history/copies', {});
+    copies.value = new Map(groups.flatMap((group) => group.map((path) => [textOf(path), group.length - 1] as const)));
+  } catch (error) {
+    complain(error);
+  }
+}
 
 /** Applies a notice of changes: the newest session is first. */
 export function apply(list: readonly Session[], { added, updated, removed }: Pick<ChangedNotice, 'added' | 'updated' | 'removed'>): Session[] {
@@ -57,20 +72,29 @@ export function startSessions(): void {
         const left = new Map(counts.value);
         for (const { id } of notice.updated) left.delete(id);
         counts.value = left;
+        if (copies.peek() && notice.added.length > 0) void loadCopies();
       }
     },
   });
 }
 
-/** What sessions can be filtered by that only their whole files tell. */
-export const HAS = ['errors', 'compactions', 'branches', 'damage'] as const;
+/** What sessions can be filtered by that only their whole files tell, and their stars. */
+export const HAS = ['errors', 'compactions', 'branches', 'damage', 'copies', 'idle', 'starred'] as const;
 export type Has = (typeof HAS)[number];
+/** Those of them that are known without the counts of a session. */
+const UNCOUNTED: readonly Has[] = ['copies', 'starred'];
+export type Counted = Exclude<Has, 'copies' | 'starred'>;
 
-export function hasOf(stats: Stats, what: Has): boolean {
+export function isCounted(what: Has): what is Counted {
+  return !UNCOUNTED.includes(what);
+}
+
+export function hasOf(stats: Stats, what: Counted): boolean {
   switch (what) {
     case 'errors': return Object.values(stats.tools).some(({ errors }) => errors > 0);
     case 'compactions': return stats.compactions > 0;
     case 'branches': return stats.branches > 0;
+    case 'idle': return stats.idlePauses > 0;
     case 'damage': return stats.problems > 0 || stats.gaps > 0;
   }
 }

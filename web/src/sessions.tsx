@@ -7,10 +7,12 @@ import { Icon } from './icons.tsx';
 import { register } from './keys.ts';
 import { List } from './list/list.ts';
 import { amend, format, go, type Route } from './route.ts';
-import { HAS, costs, counts, hasOf, isLoaded, loadCosts, loadFailure, loadSessions, sessions, wantCounts, type Has } from './session-list.ts';
+import { has as canAsk } from './rpc.ts';
+import { HAS, copies, costs, counts, hasOf, isCounted, isLoaded, loadCopies, loadCosts, loadFailure, loadSessions, sessions, wantCounts, type Has } from './session-list.ts';
 import { density } from './settings.ts';
+import { stars, toggleStar } from './stars.ts';
 import { language, texts } from './text.ts';
-import type { Session } from './wire.ts';
+import type { Session, Stats } from './wire.ts';
 
 const ROW = { compact: 44, normal: 50, roomy: 60 };
 
@@ -31,17 +33,21 @@ export function Sessions({ at }: { at: Extract<Route, { place: 'sessions' }> }):
   const cursor = useSignal(0);
   const { query } = at;
   const set = (name: string, value: string) => amend({ ...at, query: { ...query, [name]: value } });
-  const passing = useMemo(() => sessions.value.filter((session) => passes(session, query, Date.now())), [sessions.value, query]);
   const has = (query.has ?? '').split(',').filter((name): name is Has => HAS.includes(name as Has));
-  const shown = useMemo(() => (has.length === 0 ? passing : passing.filter(({ id }) => {
+  const [ofCopies, ofStars, counted] = [has.includes('copies'), has.includes('starred'), has.filter(isCounted)];
+  const passing = useMemo(() => sessions.value.filter((session) => passes(session, query, Date.now())
+    && (!ofStars || stars.value.has(session.id)) && (!ofCopies || copies.value?.has(textOf(session.path)))), [sessions.value, query, ofStars && stars.value, ofCopies && copies.value]);
+  const shown = useMemo(() => (counted.length === 0 ? passing : passing.filter(({ id }) => {
     const stats = counts.value.get(id);
-    return stats !== undefined && has.every((name) => hasOf(stats, name));
-  })), [passing, query.has, has.length > 0 && counts.value]);
-  const countedOf = has.length === 0 ? undefined : passing.reduce((count, { id }) => count + Number(counts.value.has(id)), 0);
+    return stats !== undefined && counted.every((name) => hasOf(stats, name));
+  })), [passing, query.has, counted.length > 0 && counts.value]);
+  const countedOf = counted.length === 0 ? undefined : passing.reduce((count, { id }) => count + Number(counts.value.has(id)), 0);
+  const isReading = ofCopies && !copies.value;
+  useEffect(() => { if (isReading) void loadCopies(); }, [isReading]);
   // Whole files are read for these filters, so all sessions that pass the others are counted, the most recent first.
-  useEffect(() => { if (has.length > 0) wantCounts(passing.map(({ id }) => id)); }, [passing, query.has]);
+  useEffect(() => { if (counted.length > 0) wantCounts(passing.map(({ id }) => id)); }, [passing, query.has]);
   const isCounting = useRef(false);
-  isCounting.current = has.length > 0;
+  isCounting.current = counted.length > 0;
   const projects = useMemo(() => [...new Set(sessions.value.flatMap(({ projectPath }) => projectPath ?? []))].sort(), [sessions.value]);
   const tags = useMemo(() => [...new Set(sessions.value.flatMap(({ tag }) => tag ?? []))].sort(), [sessions.value]);
   const screen = useRef<HTMLDivElement>(null);
@@ -71,7 +77,7 @@ export function Sessions({ at }: { at: Extract<Route, { place: 'sessions' }> }):
   }, [shown]);
   useEffect(() => {
     for (const [key, element] of elements.current) draw(element, key);
-  }, [cursor.value, costs.value, counts.value, texts.value]);
+  }, [cursor.value, costs.value, counts.value, copies.value, stars.value, texts.value]);
   useEffect(() => {
     const move = (by: number) => {
       cursor.value = Math.max(0, Math.min(rows.current.length - 1, cursor.peek() + by));
@@ -80,6 +86,7 @@ export function Sessions({ at }: { at: Extract<Route, { place: 'sessions' }> }):
     return register({
       nextRow: () => move(1), previousRow: () => move(-1), start: () => move(-1e9), end: () => move(1e9), find: () => field.current?.focus(),
       open: () => { const session = rows.current[cursor.peek()]; if (session) go(routeOf(session)); },
+      star: () => { const session = rows.current[cursor.peek()]; if (session) toggleStar(session.id); },
     });
   }, []);
   return <main class="sessions" id="content">
@@ -91,13 +98,13 @@ export function Sessions({ at }: { at: Extract<Route, { place: 'sessions' }> }):
       {tags.length > 0 && <select aria-label={t.tagged} value={query.tag ?? ''} onChange={(event) => set('tag', event.currentTarget.value)}><option value="">{t.tagged}</option>{tags.map((tag) => <option key={tag} value={tag}>{visible(tag)}</option>)}</select>}
       <label><input type="checkbox" checked={Boolean(query.live)} onChange={(event) => set('live', event.currentTarget.checked ? '1' : '')} /> {t.onlyLive}</label>
       <label><input type="checkbox" checked={Boolean(query.archived)} onChange={(event) => set('archived', event.currentTarget.checked ? '1' : '')} /> {t.archived}</label>
-      <div class="has" role="group" aria-label={t.has}>{HAS.map((name) => <button type="button" class="chip" key={name} aria-pressed={has.includes(name)} onClick={() => set('has', (has.includes(name) ? has.filter((other) => other !== name) : [...has, name]).join(','))}>{t.hasFilters[name]}</button>)}</div>
-      <span class="count" role="status">{isLoaded.value ? t.sessionCount(shown.length) : t.loading}{countedOf !== undefined && countedOf < passing.length ? ` · ${t.counted(countedOf, passing.length)}` : ''}</span>
+      <div class="has" role="group" aria-label={t.has}>{HAS.filter((name) => name !== 'copies' || canAsk('history/copies')).map((name) => <button type="button" class="chip" key={name} aria-pressed={has.includes(name)} onClick={() => set('has', (has.includes(name) ? has.filter((other) => other !== name) : [...has, name]).join(','))}>{t.hasFilters[name]}</button>)}</div>
+      <span class="count" role="status">{!isLoaded.value ? t.loading : isReading ? t.reading : t.sessionCount(shown.length)}{countedOf !== undefined && countedOf < passing.length ? ` · ${t.counted(countedOf, passing.length)}` : ''}</span>
     </div>
-    <div class="session-head" aria-hidden="true"><span /><span>{t.columns.title}</span><span>{t.columns.project}</span><span>{t.columns.active}</span><span>{t.columns.turns}</span><span>{t.columns.calls}</span><span>{t.columns.cost}</span><span>{t.columns.marks}</span></div>
+    <div class="session-head" aria-hidden="true"><span /><span>{t.columns.title}</span><span>{t.columns.project}</span><span>{t.columns.active}</span><span>{t.columns.turns}</span><span>{t.columns.calls}</span><span>{t.columns.cost}</span><span>{t.columns.files}</span><span>{t.columns.context}</span><span>{t.columns.marks}</span></div>
     <div class="screen" ref={screen} tabIndex={0} role="group" aria-label={t.sessions} />
     {loadFailure.value && <p class="trouble" role="alert">{t.failedToLoad} {loadFailure.value.message} <button type="button" onClick={() => void loadSessions()}>{t.retry}</button></p>}
-    {isLoaded.value && shown.length === 0 && <p class="empty">{sessions.value.length === 0 ? t.noSessions : t.noMatch}</p>}
+    {isLoaded.value && !isReading && shown.length === 0 && <p class="empty">{sessions.value.length === 0 ? t.noSessions : t.noMatch}</p>}
   </main>;
 }
 
@@ -127,12 +134,13 @@ function SessionRow({ session, isCurrent }: { session: Session; isCurrent: boole
   const [shape, word, name] = statusOf(session);
   const stats = counts.value.get(session.id);
   const cost = costs.value.get(session.id);
+  const shared = copies.value?.get(textOf(session.path));
   const tools = stats ? Object.values(stats.tools) : [];
   const [calls, errors] = [tools.reduce((sum, { calls }) => sum + calls, 0), tools.reduce((sum, { errors }) => sum + errors, 0)];
   return <a class="session" href={format(routeOf(session))} aria-current={isCurrent || undefined} data-status={name}>
     <span class="status" title={word}><span aria-hidden="true">{shape}</span><span class="hidden">{word}</span></span>
     <span class="what">
-      <span class="title" dir="auto">{visible(session.title ?? '') || t.untitled}{session.tag && <span class="tag">{visible(session.tag)}</span>}{session.forkedFrom && <span class="mark-sign" title={t.forkOf}> <Icon name="branch" /><span class="hidden">{t.forkOf}</span></span>}</span>
+      <span class="title" dir="auto">{visible(session.title ?? '') || t.untitled}{stars.value.has(session.id) && <span class="star" title={t.starred}> ★<span class="hidden">{t.starred}</span></span>}{session.tag && <span class="tag">{visible(session.tag)}</span>}{session.forkedFrom && <span class="mark-sign" title={t.forkOf}> <Icon name="branch" /><span class="hidden">{t.forkOf}</span></span>}</span>
       <span class="second" dir="auto">{session.error ? visible(session.error) : visible(session.firstPrompt ?? '')}</span>
     </span>
     <span class="where"><span title={visible(session.projectPath ?? '')}>{visible(baseName(session.projectPath ?? session.projectKey))}</span><span class="second">{visible(session.gitBranch ?? '')}</span></span>
@@ -140,11 +148,25 @@ function SessionRow({ session, isCurrent }: { session: Session; isCurrent: boole
     <span class="number">{stats ? stats.turns : ''}</span>
     <span class="number"><span>{calls > 0 ? compact(calls) : ''}</span>{errors > 0 && <span class="second failed">✖ {errors}<span class="hidden">{t.failures}</span></span>}</span>
     <span class="number">{cost !== undefined ? dollars(cost) : ''}</span>
+    <span class="number">{stats && stats.changedFiles > 0 && <><span>{t.files(stats.changedFiles)}</span>{stats.linesAdded + stats.linesRemoved > 0 && <span class="second"><span class="s-add">+{compact(stats.linesAdded)}</span> <span class="s-del">−{compact(stats.linesRemoved)}</span></span>}</>}</span>
+    <ContextFill stats={stats} />
     <span class="marks">
       {stats && stats.compactions > 0 && <span class="compaction" title={t.compactions(stats.compactions)}>↻{stats.compactions}<span class="hidden">{t.compactions(stats.compactions)}</span></span>}
       {stats && stats.branches > 0 && <span class="branch" title={t.branches(stats.branches)}><Icon name="branch" />{stats.branches}<span class="hidden">{t.branches(stats.branches)}</span></span>}
+      {shared !== undefined && <span class="branch" title={t.sharedWith(shared)}><Icon name="copy" />{shared}<span class="hidden">{t.sharedWith(shared)}</span></span>}
+      {stats && stats.idlePauses > 0 && <span title={t.pauses(stats.idlePauses)}>⏲{stats.idlePauses}<span class="hidden">{t.pauses(stats.idlePauses)}</span></span>}
       {session.subagents > 0 && <span title={t.subagents(session.subagents)}>◇{session.subagents}<span class="hidden">{t.subagents(session.subagents)}</span></span>}
       {stats && stats.problems > 0 && <span class="failed" title={t.problems(stats.problems)}>⚠{stats.problems}<span class="hidden">{t.problems(stats.problems)}</span></span>}
     </span>
   </a>;
+}
+
+/** How full the context was at the last reply. The size of the window is an estimate of the server, so the share is one, too. */
+function ContextFill({ stats }: { stats: Stats | undefined }): JSX.Element {
+  const [tokens, size] = [stats?.contextTokens, stats?.contextWindowTokens];
+  if (tokens == null || !size) return <span class="number" />;
+  const percent = Math.round((tokens / size) * 100);
+  return <span class="number" title={texts.value.contextFill(percent, compact(tokens), compact(size))}>
+    <span>≈ {percent} %</span><span class="fill" data-full={percent >= 80 || undefined} aria-hidden="true"><span style={{ width: `${Math.min(100, percent)}%` }} /></span>
+  </span>;
 }

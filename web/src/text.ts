@@ -18,3 +18,8 @@ effect(() => {
   document.documentElement.lang = language.value;
   localStorage.setItem('annals-language', language.value);
 });
+
+/** A word of the protocol, such as `tool_result`, in the language of the page. */
+export function word(name: string): string {
+  return texts.value.words[name] ?? name.replaceAll('_', ' ');
+}

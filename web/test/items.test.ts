@@ -15,6 +15,19 @@ test('work shows a prompt, a fold line, the work and the answer', () => {
   expect(shown('utcacau', [0, 6], 'work')).toEqual([0, foldOf(0), 1, 2, 3, 4, 5, 6]);
 });
 
+test('rows of context that follow each other are one line until it is opened', () => {
+  const kinds = 'uxxxxaxxau';
+  const closed = new Items(skeleton(kinds, [0, 9]), 'work', new Set());
+  expect([...closed.list]).toEqual([0, foldOf(0), 1, 5, 6, 7, 8, 9]);
+  expect([...closed.runs]).toEqual([[1, 4]]);
+  expect(closed.folds.get(0)!.context).toBe(6);
+  expect([closed.has(3), closed.list[closed.find(3)]]).toEqual([false, 1]);
+  const open = new Items(skeleton(kinds, [0, 9]), 'work', new Set(), new Set([1]));
+  expect([...open.list]).toEqual([0, foldOf(0), 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(open.folds.get(0)!.context).toBe(6);
+  expect([...new Items(skeleton(kinds, [0, 9]), 'raw', new Set()).list]).toHaveLength(10);
+});
+
 test('read folds the work, but shows failed calls and marks', () => {
   expect(shown('utcacka', [0], 'read', [4])).toEqual([0, foldOf(0), 4, 5, 6]);
 });
@@ -34,7 +47,7 @@ test('flipping a turn opens or closes it alone', () => {
 });
 
 test('in every level, items are in order, each is found, and no conversation is lost without a fold line', () => {
-  const kinds = fc.array(fc.constantFrom(...'uatcnxkbgodri'), { maxLength: 120 }).map((kinds) => kinds.join(''));
+  const kinds = fc.array(fc.constantFrom(...'uatcnxxxxkbgodri'), { maxLength: 120 }).map((kinds) => kinds.join(''));
   fc.assert(fc.property(kinds, fc.array(fc.nat(150)), fc.array(fc.nat(20)), fc.constantFrom(...LEVELS), (kinds, failed, flipped, level) => {
     const turns = [...kinds].flatMap((kind, row) => (kind === 'u' ? [row] : []));
     const items = new Items(skeleton(kinds, turns, failed.filter((row) => kinds[row] === 'c')), level, new Set(flipped));
@@ -44,7 +57,9 @@ test('in every level, items are in order, each is found, and no conversation is 
     const rows = new Set([...items.list].filter((item) => !isFold(item)));
     [...kinds].forEach((kind, row) => {
       const turn = items.skeleton.turnOf(row);
-      if (!rows.has(row) && kind !== 'r') expect(items.has(foldOf(turn))).toBe(true);
+      const first = items.list[items.find(row)]!;
+      const isInRun = row < first + (items.runs.get(first) ?? 0);
+      if (!rows.has(row) && kind !== 'r' && !isInRun) expect(items.has(foldOf(turn))).toBe(true);
     });
   }));
 });

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { matcher } from '../src/conversation/call-filter.ts';
 import { changesOf } from '../src/conversation/changes.ts';
+import { factsOf } from '../src/conversation/facts.ts';
 import { numbered, sideBySide } from '../src/diff-lines.ts';
-import { ago, baseName, bytes, dollars, duration, isSafeLink, visible } from '../src/format.ts';
+import { ago, baseName, bytes, dollars, duration, isSafeLink, visible, withoutColours } from '../src/format.ts';
 import { score } from '../src/fuzzy.ts';
 import { KEYS, nameOf } from '../src/keys.ts';
 import { wordsOf } from '../src/marks.ts';
@@ -142,9 +143,25 @@ test('pressed keys have the names of the table', () => {
 
 test('both languages have the same texts, and none is empty', () => {
   const shape = (value: unknown): unknown => (typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value).map(([name, entry]) => [name, shape(entry)])) : typeof value);
-  expect(shape(zh)).toEqual(shape(en));
+  // Words of the protocol are English, so that language has no others for them.
+  const { words: _, ...texts } = zh;
+  const { words: none, ...english } = en;
+  expect(none).toEqual({});
+  expect(shape(texts)).toEqual(shape(english));
   const all = (value: unknown): string[] => (typeof value === 'string' ? [value] : typeof value === 'object' && value !== null ? Object.values(value).flatMap(all) : []);
   for (const text of [...all(en), ...all(zh)]) expect(text.trim()).not.toBe('');
+});
+
+test('facts of calls are in the language of the page, and what a newer server adds stays as it is', () => {
+  const tool = { facts: ['12 lines', 'exit 2', 'no such file', 'new kind', 'old server'], knownFacts: [{ kind: 'lines', count: 12 }, { kind: 'exit', count: 2 }, { kind: 'text' }, { kind: 'future', count: 1 }] } as unknown as ViewTool;
+  expect(factsOf(tool, en.facts)).toEqual(['12 lines', 'exit 2', 'no such file', 'new kind', 'old server']);
+  expect(factsOf(tool, zh.facts)).toEqual(['12 行', '退出码 2', 'no such file', 'new kind', 'old server']);
+  expect(factsOf({ facts: ['3 lines'] }, zh.facts)).toEqual(['3 lines']);
+});
+
+test('colours of a terminal are no text, other sequences stay visible', () => {
+  expect(withoutColours('\u001b[2mCompacted\u001b[22m ␛[38;5;1mred␛[0m')).toBe('Compacted red');
+  expect(visible(withoutColours('\u001b[2J\u001b]0;x'))).toBe('␛[2J␛]0;x');
 });
 
 test('nodes as text for the clipboard', () => {

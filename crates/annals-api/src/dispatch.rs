@@ -4,6 +4,7 @@ mod agents;
 mod change;
 mod export;
 mod files;
+mod health;
 mod insight;
 mod list;
 pub(crate) mod load;
@@ -41,8 +42,6 @@ pub const LONGEST_ITEM: u64 = 8 << 20;
 /// A page ends once it has this many bytes.
 const LONGEST_PAGE: usize = 4 << 20;
 
-/// A check returns at most so many findings.
-const MOST_FINDINGS: usize = 10_000;
 /// The id of an agent is a part of a file name, which no file system allows to be longer.
 const LONGEST_AGENT_ID: usize = 255;
 
@@ -176,6 +175,11 @@ impl Api {
                 self.agents(&params.read()?, cancelled).and_then(|result| serialize(&result))
             }
             Method::HistoryCheck => self.check(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryRepair => self.repair_plan(&params.read()?).and_then(|result| serialize(&result)),
+            Method::HistoryLineage => {
+                self.lineage(&params.read()?, cancelled).and_then(|result| serialize(&result))
+            }
+            Method::HistoryCopies => self.copies(cancelled).and_then(|result| serialize(&result)),
             Method::HistorySkeleton => self.skeleton(&params.read()?).and_then(|result| serialize(&result)),
             Method::HistoryRows => {
                 self.rows(params.read()?, masking, cancelled).and_then(|result| serialize(&result))
@@ -241,16 +245,6 @@ impl Api {
             params.agent_id.as_deref(),
         )?;
         Ok(to_wire::stats(&self.engine.read(file)?))
-    }
-
-    fn check(&self, params: &wire::OneSessionParams) -> Result<wire::CheckResult, Error> {
-        let file = self.session(&params.session_id, params.workspace_path.as_deref())?;
-        let checked = self.engine.check_inside(file)?;
-        let findings = checked.findings.iter().take(MOST_FINDINGS);
-        Ok(wire::CheckResult {
-            findings: findings.map(|finding| to_wire::problem(&checked.file, finding)).collect(),
-            total: checked.findings.len(),
-        })
     }
 
     /// Works with an open session, as it is now or as it was when a cursor was made. It reads files, so it must be called

@@ -58,6 +58,12 @@ pub fn stats(report: &Report) -> wire::Stats {
         problems: stats.problems,
         duration_ms: stats.duration_ms(),
         active_ms: stats.active_ms,
+        changed_files: stats.changed_files,
+        lines_added: stats.lines_added,
+        lines_removed: stats.lines_removed,
+        idle_pauses: stats.idle_pauses,
+        context_tokens: stats.context.tokens,
+        context_window_tokens: stats.context.window,
         usage: conversation::tokens(stats.usage),
     }
 }
@@ -334,9 +340,11 @@ pub fn repair_result(file: &TranscriptFile, plan: &Plan, receipt: Option<&Path>)
         path: file.path.as_path().into(),
         applied: receipt.is_some(),
         changes: plan.changes.iter().map(change).collect(),
+        changes_left_out: 0,
         before: restored_view(&plan.before),
         after: restored_view(&plan.after),
         branches: plan.branches.iter().map(branch).collect(),
+        branches_left_out: 0,
         left_out: plan.left_out,
         appended: if plan.rewritten.is_some() { 0 } else { plan.appended.len() as u64 },
         rewritten: plan.rewritten.as_ref().map(|bytes| bytes.len() as u64),
@@ -355,6 +363,7 @@ fn restored_view(view: &View) -> wire::RestoredView {
         obstacle: view.obstacle.map(|obstacle| obstacle.to_string()),
         sent: view.sent,
         missing: missing.collect(),
+        missing_left_out: 0,
         refused,
     }
 }

@@ -5,6 +5,7 @@
 
 mod activity;
 mod agents;
+mod copies;
 mod facts;
 mod folder;
 mod loader;
@@ -29,6 +30,8 @@ use activity::Activity;
 pub use activity::FileFilter;
 pub(crate) use activity::is_from_root;
 use agents::AgentTranscripts;
+pub use copies::Copies;
+pub(crate) use copies::copies;
 pub(crate) use facts::listed_title;
 pub use facts::{Facts, LONGEST_PROMPT, Title, TitleSource, TranscriptKind};
 #[cfg(feature = "follow")]

@@ -159,6 +159,99 @@ pub struct Calibration {
     pub error_percent: Option<f64>,
 }
 
+/// How full the context of a session is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContextLevel {
+    /// The tokens in the context: the prompt of the last reply, or what a compaction after it says that it left.
+    pub tokens: Option<u64>,
+    /// The size of the context window in tokens: an estimate.
+    pub window: Option<u64>,
+}
+
+/// Follows how full the context is, from one reply to the next.
+#[derive(Default)]
+struct Level {
+    model: Option<String>,
+    tokens: Option<u64>,
+    peak: Option<u64>,
+    /// The replies that were measured: lines of several replies may alternate.
+    measured: HashSet<Id>,
+}
+
+impl Level {
+    /// Takes the prompt of a reply from its first line; returns whether it is that.
+    fn reply(&mut self, id: Option<Id>, prompt: u64, model: Option<&str>) -> bool {
+        if prompt == 0 || id.is_some_and(|id| !self.measured.insert(id)) {
+            return false;
+        }
+        self.model = model.map(Into::into).or_else(|| self.model.take());
+        self.tokens = Some(prompt);
+        self.peak = self.peak.max(Some(prompt));
+        true
+    }
+
+    fn window(&self) -> Option<u64> {
+        self.peak.map(|peak| context_window(self.model.as_deref(), peak))
+    }
+}
+
+/// Returns the tokens of the prompt that a reply answers.
+fn prompt_of(reply: &Assistant<'_>) -> u64 {
+    let tokens = Tokens::of(reply);
+    tokens.input.saturating_add(tokens.cache_creation).saturating_add(tokens.cache_read)
+}
+
+/// What the lines of a transcript say about its context, noted while they are read. [`context_use`] reads the live ones again, which
+/// is too much for a list.
+#[derive(Default)]
+pub(crate) struct PromptSizes {
+    /// By the place of the line.
+    notes: HashMap<u64, SizeNote>,
+}
+
+enum SizeNote {
+    Reply { prompt: u64, model: Option<String> },
+    Compaction { left: Option<u64> },
+}
+
+impl PromptSizes {
+    /// Notes what a line says.
+    pub(crate) fn add(&mut self, entry: &Entry<'_>) {
+        let note = if let Some(reply) = entry.view::<Assistant<'_>>() {
+            let prompt = prompt_of(&reply);
+            (prompt > 0).then(|| SizeNote::Reply { prompt, model: reply.model().map(Into::into) })
+        } else if entry.head().is_boundary() {
+            let left = entry.view::<System<'_>>().and_then(|view| match view.kind() {
+                SystemKind::CompactBoundary(boundary) => boundary.post_tokens(),
+                _ => None,
+            });
+            Some(SizeNote::Compaction { left })
+        } else {
+            None
+        };
+        self.notes.extend(note.map(|note| (entry.at().offset, note)));
+    }
+
+    /// Returns how full the context is at the end of the live conversation.
+    pub(crate) fn fill(&self, conversation: &Conversation<'_>) -> ContextLevel {
+        let nodes = conversation.session().nodes();
+        let mut level = Level::default();
+        for step in conversation.steps() {
+            let Step::Entry { node, live: true } = *step else { continue };
+            let node = &nodes[node];
+            match self.notes.get(&node.at.offset).filter(|_| is_sent(node)) {
+                Some(SizeNote::Reply { prompt, model }) => {
+                    level.reply(node.message_id, *prompt, model.as_deref());
+                }
+                Some(SizeNote::Compaction { left }) => level.tokens = *left,
+                None => {}
+            }
+        }
+        ContextLevel { tokens: level.tokens, window: level.window() }
+    }
+}
+
 /// Returns the size of the context window, as far as the name of the model and the tokens that were in it tell.
 pub fn context_window(model: Option<&str>, used: u64) -> u64 {
     let is_large = used > USUAL_WINDOW || model.is_some_and(|model| model.ends_with("[1m]"));
@@ -203,8 +296,7 @@ struct Walk {
     unsent: BTreeMap<Key, Amount>,
     /// The prompt of the last reply in this context.
     last_reply: Option<u64>,
-    /// The replies that were measured: lines of several replies may alternate.
-    measured: HashSet<Id>,
+    level: Level,
     /// From one reply to the next: by how much the prompt grew, and what was added.
     steps: Vec<(u64, Amount)>,
     turns: BTreeMap<usize, (TurnContext, BTreeMap<Key, Amount>)>,
@@ -242,9 +334,8 @@ impl Walk {
 
     /// Takes the tokens of the prompt from the first line of a reply. Its own content is not yet a part of it.
     fn measure(&mut self, reply: &Assistant<'_>, node: &Node, turn: Option<usize>) {
-        let tokens = Tokens::of(reply);
-        let prompt = tokens.input.saturating_add(tokens.cache_creation).saturating_add(tokens.cache_read);
-        if prompt == 0 || node.message_id.is_some_and(|message| !self.measured.insert(message)) {
+        let prompt = prompt_of(reply);
+        if !self.level.reply(node.message_id, prompt, reply.model().as_deref()) {
             return;
         }
         if let Some(before) = self.last_reply
@@ -259,9 +350,6 @@ impl Walk {
         {
             compaction.after = compaction.after.or(Some(prompt));
         }
-        self.found.model = reply.model().map(Into::into).or_else(|| self.found.model.take());
-        self.found.tokens = Some(prompt);
-        self.found.peak = self.found.peak.max(Some(prompt));
         if let Some(turn) = turn {
             let (turn, _) = self.turns.entry(turn).or_default();
             turn.replies += 1;
@@ -290,7 +378,7 @@ impl Walk {
         });
         self.open_compaction = true;
         self.last_reply = None;
-        self.found.tokens = boundary.post_tokens();
+        self.level.tokens = boundary.post_tokens();
         let kept = kept_entries(boundary, &self.entries, conversation);
         self.entries.retain(|(id, _)| id.is_some_and(|id| kept.contains(&id)));
         self.sums.clear();
@@ -301,7 +389,7 @@ impl Walk {
     }
 
     fn finish(mut self, conversation: &Conversation<'_>) -> ContextUse {
-        let calibration = calibrate(&self.steps, self.found.model.as_deref());
+        let calibration = calibrate(&self.steps, self.level.model.as_deref());
         // What came after the last prompt was not in it.
         for (key, amount) in &self.unsent {
             if let Some(sum) = self.sums.get_mut(key) {
@@ -310,7 +398,7 @@ impl Walk {
         }
         let parts = parts(self.sums, calibration.tokens_per_byte);
         let explained: u64 = parts.iter().map(|part| part.tokens).sum();
-        let rest = self.found.tokens.map(|tokens| signed(tokens) - signed(explained));
+        let rest = self.level.tokens.map(|tokens| signed(tokens) - signed(explained));
         let started = conversation.turns().iter().map(|turn| (turn.number, turn.started_at));
         let started: HashMap<_, _> = started.collect();
         let turns = self.turns.into_iter().filter(|(_, (turn, _))| turn.replies > 0);
@@ -320,10 +408,12 @@ impl Walk {
             added: self::parts(added, calibration.tokens_per_byte),
             ..turn
         });
-        let model = self.found.model.as_deref();
         ContextUse {
-            window: self.found.peak.map(|peak| context_window(model, peak)),
-            parts: if self.found.tokens.is_some() { parts } else { Vec::new() },
+            window: self.level.window(),
+            parts: if self.level.tokens.is_some() { parts } else { Vec::new() },
+            model: self.level.model,
+            tokens: self.level.tokens,
+            peak: self.level.peak,
             rest,
             turns: turns.collect(),
             estimate: calibration,

@@ -14,7 +14,7 @@ use annals_transcript::write::{Recorder, Target};
 use jiff::Timestamp;
 
 use crate::belongings::{self, Belonging};
-use crate::catalog::{self, ListOptions, Listing, Project, RootSummary, SessionRow, Workspace};
+use crate::catalog::{self, Copies, ListOptions, Listing, Project, RootSummary, SessionRow, Workspace};
 use crate::check::{self, CheckedFile, FolderFinding};
 use crate::context::{self, ContextUse};
 use crate::error::Error;
@@ -624,6 +624,22 @@ impl Engine {
     pub fn lineage(&self, file: &TranscriptFile) -> Result<Vec<Relation>, Error> {
         lineage::lineage(file)
     }
+
+    /// Returns groups of sessions that have entries in common, such as copies and forks, for callers that are not trusted with paths.
+    /// Files are read the first time; `go_on` is asked from time to time.
+    pub fn copies_inside(&self, go_on: impl FnMut() -> ControlFlow<()>) -> Copies {
+        catalog::copies(self, go_on)
+    }
+
+    /// Returns the sessions of any project that have entries in common with a session, the closest first, for callers that are not
+    /// trusted with paths: of a session that lies outside of the config folders there are none.
+    pub fn copies_of_inside(
+        &self,
+        file: &TranscriptFile,
+        go_on: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Vec<Relation>, Error> {
+        lineage::copies_of(self, file, go_on)
+    }
 }
 
 /// What the work was.
@@ -863,6 +879,11 @@ impl Engine {
     /// Returns what would be done to repair a session.
     pub fn repair_plan(&self, file: &TranscriptFile, options: &RepairOptions) -> Result<Plan, Error> {
         repair::planned(file, options)
+    }
+
+    /// Does the same for callers that are not trusted with paths: the file must be inside the config folders.
+    pub fn repair_plan_inside(&self, file: &TranscriptFile, options: &RepairOptions) -> Result<Plan, Error> {
+        repair::planned_inside(self, file, options)
     }
 
     /// Repairs a session: appends lines after which Claude Code restores everything that can still be read.

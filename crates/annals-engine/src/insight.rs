@@ -24,6 +24,7 @@ use file::{CallFact, FileFacts, TurnFact};
 
 pub use error_class::{ERROR_CLASSES_VERSION, ErrorClass};
 pub use file::call_error;
+pub(crate) use file::changed_lines_of;
 
 /// Of each class of errors, so many calls are kept as examples: the most recent ones.
 const EXAMPLES: usize = 3;

@@ -66,7 +66,7 @@ mod usage;
 pub use analysis::{Branch, MissingMessage, View};
 pub use belongings::Belonging;
 pub use catalog::{
-    ArchiveFilter, Facts, FileFilter, LONGEST_PROMPT, ListOptions, ListPosition, Listing, Project,
+    ArchiveFilter, Copies, Facts, FileFilter, LONGEST_PROMPT, ListOptions, ListPosition, Listing, Project,
     ProjectFilter, RootSummary, SessionRow, Sort, Title, TitleSource, TranscriptKind, Workspace, Worktree,
     with_upper_drive,
 };
@@ -74,7 +74,8 @@ pub use check::{
     BrokenLink, CheckedFile, Checker, Finding, FolderFinding, Issue, Remedy, Severity, Unlisted,
 };
 pub use context::{
-    Calibration, CompactionEffect, ContextPart, ContextUse, PartKind, TurnContext, context_window,
+    Calibration, CompactionEffect, ContextLevel, ContextPart, ContextUse, PartKind, TurnContext,
+    context_window,
 };
 pub use engine::Engine;
 pub use error::{Candidate, Error};

@@ -5,11 +5,14 @@
 //! into the files of other sessions.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use annals_transcript::entry::view::{ContinuedIn, Summary};
 use annals_transcript::json::Value;
 use annals_transcript::{Entry, Kind, Reader};
 
+use crate::catalog;
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{Selection, TranscriptFile, open_regular};
 
@@ -56,13 +59,32 @@ impl Kinship {
 }
 
 pub(crate) fn lineage(file: &TranscriptFile) -> Result<Vec<Relation>, Error> {
-    let own = Ancestry::read(file)?;
     let mut siblings = Selection::default();
     if let Some(folder) = file.path.parent() {
         siblings.add_project(folder);
     }
+    relations(file, siblings.files)
+}
+
+/// Returns the sessions of any project that have entries in common with a session, the closest first. Only those are read that have a
+/// message without a parent in common with it, according to the catalogue.
+pub(crate) fn copies_of(
+    engine: &Engine,
+    file: &TranscriptFile,
+    go_on: impl FnMut() -> ControlFlow<()>,
+) -> Result<Vec<Relation>, Error> {
+    let copies = catalog::copies(engine, go_on);
+    let is_own = |group: &Vec<TranscriptFile>| group.iter().any(|other| other.path == file.path);
+    let Some(group) = copies.groups.into_iter().find(is_own) else { return Ok(Vec::new()) };
+    let mut relations = relations(file, group)?;
+    relations.retain(|relation| relation.shared > 0);
+    Ok(relations)
+}
+
+fn relations(file: &TranscriptFile, others: Vec<TranscriptFile>) -> Result<Vec<Relation>, Error> {
+    let own = Ancestry::read(file)?;
     let mut relations = Vec::new();
-    for other in siblings.files {
+    for other in others {
         if other.agent.is_some() || other.path == file.path {
             continue;
         }

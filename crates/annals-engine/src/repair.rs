@@ -16,7 +16,7 @@ mod tests;
 mod thinking;
 mod unnamed;
 
-use std::io::{self, SeekFrom};
+use std::io::{self, Read as _, SeekFrom};
 use std::path::PathBuf;
 
 use annals_transcript::file_state::FileState;
@@ -27,7 +27,7 @@ use annals_transcript::write::{self, new_id, rewrite};
 
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
-use crate::files::TranscriptFile;
+use crate::files::{TranscriptFile, open_regular};
 use crate::lock::SessionLock;
 use receipt::Receipt;
 
@@ -67,6 +67,25 @@ pub enum Undone {
 pub(crate) fn planned(file: &TranscriptFile, options: &RepairOptions) -> Result<Plan, Error> {
     ensure_session(file)?;
     let bytes = std::fs::read(&file.path).map_err(|source| Error::read(&file.path, source))?;
+    ensure_branch(&bytes, options)?;
+    Ok(plan(&bytes, options))
+}
+
+/// Does the same for callers that are not trusted with paths.
+pub(crate) fn planned_inside(
+    engine: &Engine,
+    file: &TranscriptFile,
+    options: &RepairOptions,
+) -> Result<Plan, Error> {
+    ensure_session(file)?;
+    let failed = |source| Error::read(&file.path, source);
+    let mut opened = open_regular(&file.path).map_err(failed)?;
+    if !engine.symlink_guard().allows_opened(&file.path, &opened) {
+        let session = file.session.clone().unwrap_or_default();
+        return Err(Error::new(ErrorKind::Outside { session }));
+    }
+    let mut bytes = Vec::new();
+    opened.read_to_end(&mut bytes).map_err(failed)?;
     ensure_branch(&bytes, options)?;
     Ok(plan(&bytes, options))
 }

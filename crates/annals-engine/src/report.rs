@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use annals_transcript::full_view::{Cause, Step};
-use annals_transcript::turn::Turn;
+use annals_transcript::turn::{LONG_PAUSE_MS, Turn};
 use rayon::prelude::*;
 
 use crate::check::Checker;
+use crate::context::PromptSizes;
 use crate::error::Error;
 use crate::files::TranscriptFile;
 use crate::snapshot::{Conversation, Snapshot};
@@ -38,8 +39,10 @@ pub(crate) fn read_all(files: Vec<TranscriptFile>, done: impl Fn(u64) + Sync) ->
 
 pub(crate) fn read(file: TranscriptFile) -> Result<Report, Error> {
     let (mut stats, mut checker) = (Stats::default(), Checker::default());
+    let mut prompts = PromptSizes::default();
     let snapshot = Snapshot::take_with(file, |entry, problem, _| {
         stats.add(entry);
+        prompts.add(entry);
         checker.add(entry, problem);
     })?;
     stats.finish();
@@ -48,6 +51,9 @@ pub(crate) fn read(file: TranscriptFile) -> Result<Report, Error> {
         |wanted: fn(&Step) -> bool| conversation.steps().iter().filter(|step| wanted(step)).count() as u64;
     stats.turns = conversation.turns().len() as u64;
     stats.active_ms = conversation.turns().iter().filter_map(Turn::duration_ms).sum();
+    let is_long = |turn: &&Turn| turn.idle_ms.is_some_and(|idle| idle >= LONG_PAUSE_MS);
+    stats.idle_pauses = conversation.turns().iter().filter(is_long).count() as u64;
+    stats.context = prompts.fill(&conversation);
     stats.branches = count(|step| matches!(step, Step::Branch { cause: Cause::LeftBehind, .. }));
     stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));
     stats.gaps = count(|step| matches!(step, Step::Gap { .. }));

@@ -1,6 +1,6 @@
 //! Counts over the entries of a transcript.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use annals_transcript::content::{Block, Content};
 use annals_transcript::entry::view::Assistant;
@@ -9,8 +9,11 @@ use annals_transcript::tool;
 use annals_transcript::turn::Tokens;
 use annals_transcript::{Entry, Kind};
 use jiff::Timestamp;
+use memchr::memmem;
 
+use crate::context::ContextLevel;
 use crate::fold::Fold;
+use crate::insight;
 use crate::usage::TokenCount;
 
 /// Counts over the entries of a transcript.
@@ -50,10 +53,21 @@ pub struct Stats {
     pub problems: u64,
     /// The time that the turns took together.
     pub active_ms: u64,
+    /// Files that calls changed.
+    pub changed_files: u64,
+    /// Lines that these calls added.
+    pub lines_added: u64,
+    /// Lines that these calls removed.
+    pub lines_removed: u64,
+    /// Pauses of half an hour or longer before a turn.
+    pub idle_pauses: u64,
+    /// How full the context is.
+    pub context: ContextLevel,
     /// The tokens of all replies, of branches too, as `usage` counts those of one transcript.
     pub usage: Tokens,
     calls: BTreeMap<String, String>,
     failed_calls: HashSet<String>,
+    edits: Edits,
     reply_ids: HashSet<String>,
     tokens: TokenCount,
 }
@@ -66,6 +80,17 @@ pub struct ToolCount {
     pub calls: u64,
     /// How many of the calls failed.
     pub errors: u64,
+}
+
+/// Calls that change files, until all results are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Edits {
+    /// The file that each call changes, by the id of the call.
+    files: HashMap<String, String>,
+    /// Lines that were added and removed, by the id of the call.
+    lines: HashMap<String, (u64, u64)>,
+    /// Calls that did not fail.
+    done: HashSet<String>,
 }
 
 /// Not stored: `report.rs` reads the whole file and adds what the conversation tells, and `finish` counts the calls.
@@ -107,6 +132,9 @@ impl Stats {
         if head.kind.is_prompt_or_reply() {
             self.add_content(entry.content());
         }
+        if head.kind == Kind::User && memmem::find(entry.bytes(), b"structuredPatch").is_some() {
+            self.edits.lines.extend(insight::changed_lines_of(entry));
+        }
     }
 
     /// Returns the time from the earliest to the latest time.
@@ -127,6 +155,13 @@ impl Stats {
             self.tools.entry("(none)".to_owned()).or_default().errors += self.failed_calls.len() as u64;
             self.failed_calls.clear();
         }
+        let Edits { files, lines, done } = std::mem::take(&mut self.edits);
+        let done = || files.iter().filter(|(id, _)| done.contains(*id));
+        self.changed_files += done().map(|(_, path)| path).collect::<HashSet<_>>().len() as u64;
+        for (added, removed) in done().filter_map(|(id, _)| lines.get(id)) {
+            self.lines_added += added;
+            self.lines_removed += removed;
+        }
         self.usage.add(std::mem::take(&mut self.tokens).total());
         self.reply_ids.clear();
     }
@@ -142,6 +177,10 @@ impl Stats {
         self.gaps += other.gaps;
         self.problems += other.problems;
         self.active_ms += other.active_ms;
+        self.changed_files += other.changed_files;
+        self.lines_added += other.lines_added;
+        self.lines_removed += other.lines_removed;
+        self.idle_pauses += other.idle_pauses;
         self.usage.add(other.usage);
         for (mine, theirs) in [
             (&mut self.types, &other.types),
@@ -193,6 +232,9 @@ impl Stats {
             count(&mut self.blocks, &block.type_name().unwrap_or("(none)".into()));
             match block {
                 Block::ToolUse(call) | Block::ServerToolUse(call) => {
+                    if let Some((id, file)) = call.id().zip(tool::changed_file(&call)) {
+                        self.edits.files.insert(id.into_owned(), file);
+                    }
                     let name = call.name().unwrap_or("(none)".into()).into_owned();
                     match call.id() {
                         Some(id) => _ = self.calls.insert(id.into_owned(), name),
@@ -201,6 +243,10 @@ impl Stats {
                 }
                 Block::ToolResult(result) if result.is_error() => {
                     self.failed_calls.extend(result.tool_use_id().map(std::borrow::Cow::into_owned));
+                }
+                Block::ToolResult(result) => {
+                    let edit = result.tool_use_id().filter(|id| self.edits.files.contains_key(&**id));
+                    self.edits.done.extend(edit.map(std::borrow::Cow::into_owned));
                 }
                 Block::ServerToolResult(result) if tool::server_call_failed(&result) => {
                     self.failed_calls.extend(result.tool_use_id().map(std::borrow::Cow::into_owned));
@@ -276,6 +322,41 @@ mod tests {
             r#"{"type":"assistant","message":{"content":[{"type":"server_tool_use","id":"s2","name":"web_search"},{"type":"web_search_tool_result","tool_use_id":"s2","content":{"type":"web_search_tool_result_error"}}]}}"#,
         ]);
         assert_eq!(found.tools["web_search"], ToolCount { calls: 2, errors: 1 });
+    }
+
+    #[test]
+    fn edits_that_did_not_fail_count_with_their_files_and_lines() {
+        let call = |id: &str, name: &str, file: &str| {
+            format!(
+                r#"{{"type":"assistant","message":{{"content":[{{"type":"tool_use","id":"{id}","name":"{name}","input":{{"file_path":"{file}"}}}}]}}}}"#
+            )
+        };
+        let result = |id: &str, is_error: bool, output: &str| {
+            format!(
+                r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","is_error":{is_error},"content":"x"}}]}},"toolUseResult":{output}}}"#
+            )
+        };
+        let patch = r#"{"structuredPatch":[{"lines":[" a","-b","+c","+d"]}]}"#;
+        let found = stats(&[
+            &call("1", "Edit", "/a"),
+            &result("1", false, patch),
+            // A repair appends lines once more.
+            &call("1", "Edit", "/a"),
+            &result("1", false, patch),
+            &call("2", "MultiEdit", "/a"),
+            &result("2", false, patch),
+            &call("3", "Write", "/天气"),
+            &result("3", false, r#"{"type":"create","content":"x\ny\n","structuredPatch":[]}"#),
+            &call("4", "Edit", "/failed"),
+            &result("4", true, patch),
+            &call("5", "Edit", "/never answered"),
+            &call("6", "Read", "/read"),
+            &result("6", false, "{}"),
+        ]);
+        assert_eq!((found.changed_files, found.lines_added, found.lines_removed), (2, 6, 2));
+        let mut all = found.clone();
+        all.merge(&found);
+        assert_eq!((all.changed_files, all.lines_added, all.lines_removed), (4, 12, 4));
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub use input::{Input, InputKind};
 pub use insight::{
     DayWork, ErrorCount, ErrorExample, ErrorSignature, FileWork, Insight, InsightParams, ToolWork,
 };
-pub use lineage::{Kinship, Relation};
+pub use lineage::{CopiesResult, Kinship, LineageResult, Relation};
 pub use method::{CANCEL, ErrorCode, Method, notification};
 pub use model::{ModelMessage, Role};
 pub use part::{FileBackup, QueuedPrompt, RecordPart, ReplacedResult, TitleRecord};
@@ -93,8 +93,8 @@ pub use usage::{
 };
 pub use view::{
     LocateParams, LocateResult, OpenRows, PartParams, PartResult, RowsParams, RowsResult, SkeletonParams,
-    SkeletonResult, ViewAlign, ViewChange, ViewDiffLine, ViewHunk, ViewInline, ViewMark, ViewNode, ViewRow,
-    ViewRowKind, ViewSpan, ViewTool,
+    SkeletonResult, ViewAlign, ViewChange, ViewDiffLine, ViewFact, ViewFactKind, ViewHunk, ViewInline,
+    ViewMark, ViewNode, ViewRow, ViewRowKind, ViewSpan, ViewTool,
 };
 
 /// The version of the protocol: it increases when something changes its meaning.

@@ -20,6 +20,28 @@ pub struct Relation {
     pub last_shared: Option<String>,
 }
 
+/// Result of `history/lineage`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LineageResult {
+    /// The sessions that have entries in common with it, the closest first, at most 1,000.
+    pub relations: Vec<Relation>,
+    /// How many there are.
+    pub total: usize,
+}
+
+/// Result of `history/copies`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CopiesResult {
+    /// Groups of sessions that have entries in common, such as copies and forks: the paths of their transcripts.
+    pub groups: Vec<Vec<Text>>,
+    /// What could not be read.
+    pub problems: Vec<String>,
+}
+
 words! {
     /// What another session is to the session that was asked about.
     Kinship {

@@ -84,6 +84,12 @@ methods! {
     HistoryFile "history/file" reads_session,
     /// Checks a session: what is wrong with it, what Claude Code would lose, and what helps.
     HistoryCheck "history/check" reads_session,
+    /// Says what a repair of a session would change, and changes nothing.
+    HistoryRepair "history/repair" reads_session,
+    /// Lists the sessions that have entries in common with one.
+    HistoryLineage "history/lineage" reads_session,
+    /// Groups all sessions that have entries in common.
+    HistoryCopies "history/copies" reads,
     /// Lists all rows of a session in a few bytes each, for a viewer.
     HistorySkeleton "history/skeleton" reads_session,
     /// Renders some rows of a session.

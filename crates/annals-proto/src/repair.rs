@@ -16,12 +16,18 @@ pub struct RepairResult {
     pub applied: bool,
     /// The changes, in the order in which they are written. Empty if there is nothing to repair.
     pub changes: Vec<RepairChange>,
+    /// How many more changes there are than `history/repair` sends; absent if it sends all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub changes_left_out: usize,
     /// What Claude Code would restore before the repair.
     pub before: RestoredView,
     /// What it would restore after it.
     pub after: RestoredView,
     /// Other conversations of the file, which are not restored.
     pub branches: Vec<RepairBranch>,
+    /// How many more of them there are than `history/repair` sends; absent if it sends all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub branches_left_out: usize,
     /// How many messages that Claude Code restores now are left out, because another branch was chosen; absent if none is.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: usize,
@@ -62,6 +68,9 @@ pub struct RestoredView {
     pub sent: usize,
     /// The messages that can be read and would not be sent whole.
     pub missing: Vec<MissingEntry>,
+    /// How many more of them there are than `history/repair` sends; absent if it sends all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing_left_out: usize,
     /// The rules of the API that the request would break.
     pub refused: Vec<String>,
 }

@@ -6,13 +6,14 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AgentsParams, AgentsResult, AppendedNotice, ChangeResult, ChangedNotice, CheckResult, ContextParams,
-    ContextUse, DeleteResult, ErrorCode, ExportParams, ExportReport, FileParams, FileResult, FilesResult,
-    ForkParams, ForkResult, Insight, InsightParams, ListParams, ListResult, LoadParams, LoadResult,
-    LocateParams, LocateResult, Method, NoParams, OneSessionParams, PartParams, PartResult, ProjectsParams,
-    ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams, RestoreParams, RowsParams, RowsResult,
-    SearchParams, SearchResult, Session, SessionParams, SkeletonParams, SkeletonResult, Stats, StatsParams,
-    StatusResult, TagParams, ToolsParams, ToolsResult, TrashResult, TurnsParams, TurnsResult, UnwatchParams,
-    UnwatchResult, UsageParams, UsageResult, WatchParams, WatchResult, notification,
+    ContextUse, CopiesResult, DeleteResult, ErrorCode, ExportParams, ExportReport, FileParams, FileResult,
+    FilesResult, ForkParams, ForkResult, Insight, InsightParams, LineageResult, ListParams, ListResult,
+    LoadParams, LoadResult, LocateParams, LocateResult, Method, NoParams, OneSessionParams, PartParams,
+    PartResult, ProjectsParams, ProjectsResult, ReadParams, ReadResult, RecordPart, RenameParams,
+    RepairResult, RestoreParams, RowsParams, RowsResult, SearchParams, SearchResult, Session, SessionParams,
+    SkeletonParams, SkeletonResult, Stats, StatsParams, StatusResult, TagParams, ToolsParams, ToolsResult,
+    TrashResult, TurnsParams, TurnsResult, UnwatchParams, UnwatchResult, UsageParams, UsageResult,
+    WatchParams, WatchResult, notification,
 };
 
 /// Returns the schema of the protocol: for every method its parameters and its result, for every notification its
@@ -66,6 +67,9 @@ impl Generators {
             Method::HistoryTurns => self.both::<TurnsParams, TurnsResult>(),
             Method::HistoryAgents => self.both::<AgentsParams, AgentsResult>(),
             Method::HistoryCheck => self.both::<OneSessionParams, CheckResult>(),
+            Method::HistoryRepair => self.both::<OneSessionParams, RepairResult>(),
+            Method::HistoryLineage => self.both::<OneSessionParams, LineageResult>(),
+            Method::HistoryCopies => self.both::<NoParams, CopiesResult>(),
             Method::HistoryFiles => self.both::<OneSessionParams, FilesResult>(),
             Method::HistoryFile => self.both::<FileParams, FileResult>(),
             Method::HistorySkeleton => self.both::<SkeletonParams, SkeletonResult>(),

@@ -51,6 +51,18 @@ pub struct Stats {
     pub duration_ms: Option<u64>,
     /// The time that its turns took together: without the time between the end of a turn and the next prompt.
     pub active_ms: u64,
+    /// Files that its calls changed. Subagents are counted in their own transcripts.
+    pub changed_files: u64,
+    /// Lines that these calls added.
+    pub lines_added: u64,
+    /// Lines that these calls removed.
+    pub lines_removed: u64,
+    /// Pauses of half an hour or longer before a turn.
+    pub idle_pauses: u64,
+    /// The tokens in its context, as `tokens` of `history/context`.
+    pub context_tokens: Option<u64>,
+    /// The size of the context window in tokens, as `windowTokens` of `history/context`: an estimate.
+    pub context_window_tokens: Option<u64>,
     /// Tokens of its replies, branches included, each reply counted once. Subagents are counted in their own transcripts.
     pub usage: Tokens,
 }

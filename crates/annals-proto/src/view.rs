@@ -366,8 +366,17 @@ pub struct ViewTool {
     /// How long it took.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duration_ms: Option<u64>,
-    /// What came out of it, each in a few words: `exit 1`, `812 lines`.
+    /// What came out of it, each in a few English words: `exit 1`, `812 lines`.
     pub facts: Vec<String>,
+    /// The same for a viewer that has words of its own: as many as `facts`, in the same order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub known_facts: Vec<ViewFact>,
+    /// `title` without English words, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub subject: Option<String>,
+    /// How many lines of a command follow the one that `subject` is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub more_lines: Option<usize>,
     /// How many lines an edit added.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub added: Option<usize>,
@@ -380,6 +389,47 @@ pub struct ViewTool {
     /// The subagent that it started.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agent_id: Option<String>,
+}
+
+/// Something that came out of a call, without words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ViewFact {
+    /// What it is.
+    pub kind: ViewFactKind,
+    /// How many, or which number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub count: Option<u64>,
+}
+
+words! {
+    /// What came out of a call.
+    ViewFactKind {
+        /// So many lines.
+        Lines "lines",
+        /// So many files.
+        Files "files",
+        /// A subagent made so many calls.
+        ToolCalls "tool_calls",
+        /// A subagent took so many tokens.
+        Tokens "tokens",
+        /// So many bytes were fetched.
+        Bytes "bytes",
+        /// A server answered with this status.
+        Status "status",
+        /// A command ended with this code.
+        Exit "exit",
+        /// A command printed nothing.
+        NoOutput "no_output",
+        /// A command went on in the background.
+        Background "background",
+        /// The file is new.
+        NewFile "new_file",
+        /// The file was replaced.
+        Replaced "replaced",
+        /// Text of the transcript, such as the first line of an error: the words of `facts`.
+        Text "text",
+    }
 }
 
 /// Parameters of `history/skeleton`.

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use annals_proto::{ViewInline, ViewMark, ViewNode};
+use annals_proto::{ViewFact, ViewFactKind, ViewInline, ViewMark, ViewNode};
 use annals_transcript::content::{Block, ToolResult, ToolUse};
 use annals_transcript::json::{JsonStr, Value};
 use annals_transcript::tool;
@@ -47,14 +47,65 @@ pub struct Card {
     pub name: String,
     /// What the call is about.
     pub title: String,
+    /// The same without English words, if it has any: for viewers.
+    pub subject: Option<String>,
+    /// How many lines of a command follow the one of the subject.
+    pub more_lines: Option<usize>,
     /// What came of it.
-    pub facts: Vec<String>,
+    pub facts: Vec<Fact>,
     /// Lines that an edit added and removed; none if it failed.
     pub changes: Option<(usize, usize)>,
     /// The file that it reads or changes.
     pub file: Option<String>,
     /// The subagent that it started.
     pub agent: Option<String>,
+}
+
+/// Something that came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// A kind that viewers have words for, and how many there are.
+    Known(ViewFactKind, Option<u64>),
+    /// The first line of an error.
+    Error(String),
+}
+
+impl Fact {
+    fn count(kind: ViewFactKind, count: u64) -> Self {
+        Self::Known(kind, Some(count))
+    }
+
+    /// Returns it in words.
+    pub fn words(&self) -> String {
+        let Self::Known(kind, count) = self else {
+            let Self::Error(line) = self else { return String::new() };
+            return line.clone();
+        };
+        let count = count.unwrap_or_default();
+        let plural = |what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        match kind {
+            ViewFactKind::Lines => plural("line"),
+            ViewFactKind::Files => plural("file"),
+            ViewFactKind::ToolCalls => plural("tool call"),
+            ViewFactKind::Tokens => format!("{} tokens", thousands(count)),
+            ViewFactKind::Bytes => format!("{} bytes", thousands(count)),
+            ViewFactKind::Status => count.to_string(),
+            ViewFactKind::Exit => format!("exit {count}"),
+            ViewFactKind::NoOutput => "no output".to_owned(),
+            ViewFactKind::Background => "in the background".to_owned(),
+            ViewFactKind::NewFile => "new file".to_owned(),
+            ViewFactKind::Replaced => "replaced".to_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Returns it for a viewer that has words of its own.
+    pub fn view(&self) -> ViewFact {
+        match self {
+            Self::Known(kind, count) => ViewFact { kind: *kind, count: *count },
+            Self::Error(_) => ViewFact { kind: ViewFactKind::Text, count: None },
+        }
+    }
 }
 
 impl<'a> CallParts<'a> {
@@ -72,7 +123,11 @@ impl<'a> CallParts<'a> {
     /// Returns the folded card.
     pub fn card(&self) -> Card {
         let name = self.name();
+        let (subject, more_lines) = self.subject(&name).unzip();
+        let more_lines = more_lines.flatten();
         Card {
+            subject: subject.map(|subject| visible(&one_line(&subject, LONGEST_TITLE)).into_owned()),
+            more_lines,
             title: visible(&one_line(&self.title(&name), LONGEST_TITLE)).into_owned(),
             facts: self.facts(&name),
             changes: self.changes(),
@@ -217,63 +272,79 @@ impl<'a> CallParts<'a> {
         }
     }
 
-    fn facts(&self, name: &str) -> Vec<String> {
-        let mut facts = Vec::new();
-        let Some(result) = self.result else { return facts };
-        let number = |key: &str| self.output.and_then(|output| output.number(key));
-        let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        if result.is_error() {
-            facts.extend(self.failure());
-            return facts;
-        }
+    /// Returns what a call is about without the English words that its title has, and how many lines of a command follow.
+    fn subject(&self, name: &str) -> Option<(String, Option<usize>)> {
+        let input = self.call.input().filter(|_| self.target == Target::Viewer)?;
         match name {
             "Bash" | "PowerShell" => {
-                let lines = self.output.and_then(shell_lines);
-                let lines = lines.unwrap_or_else(|| line_total(&result.content().text()));
-                facts.push(if lines == 0 { "no output".to_owned() } else { plural(lines, "line") });
-                if self.output.is_some_and(|output| output.get("backgroundTaskId").is_some()) {
-                    facts.push("in the background".to_owned());
-                }
+                let command = input.text("command")?;
+                let lines = command.trim().lines().count();
+                let first = command.trim().lines().next().filter(|_| lines > 1)?;
+                Some((first.to_owned(), Some(lines - 1)))
+            }
+            "Grep" | "Glob" => {
+                let pattern = input.text("pattern").unwrap_or_default();
+                Some((format!("{pattern} · {}", self.short_path(&input.text("path")?)), None))
+            }
+            _ => None,
+        }
+    }
+
+    fn facts(&self, name: &str) -> Vec<Fact> {
+        let Some(result) = self.result else { return Vec::new() };
+        if result.is_error() {
+            return self.failure().into_iter().collect();
+        }
+        let number = |key: &str| self.output.and_then(|output| output.number(key));
+        let counted = |kind, count: Option<u64>| count.map(|count| Fact::count(kind, count));
+        let lines = || line_total(&result.content().text());
+        match name {
+            "Bash" | "PowerShell" => {
+                let printed = match self.output.and_then(shell_lines).unwrap_or_else(lines) {
+                    0 => Fact::Known(ViewFactKind::NoOutput, None),
+                    lines => Fact::count(ViewFactKind::Lines, lines),
+                };
+                let is_background =
+                    self.output.is_some_and(|output| output.get("backgroundTaskId").is_some());
+                let background = is_background.then_some(Fact::Known(ViewFactKind::Background, None));
+                [printed].into_iter().chain(background).collect()
             }
             "Read" => {
                 let file = self.output.and_then(|output| output.get("file"));
                 let lines = file.and_then(|file| file.number("numLines"));
-                facts.extend(lines.map(|lines| plural(lines, "line")));
+                counted(ViewFactKind::Lines, lines).into_iter().collect()
             }
-            "Write" => facts.extend(match self.output.and_then(|output| output.text("type")).as_deref() {
-                Some("create") => Some("new file".to_owned()),
-                Some("update") => Some("replaced".to_owned()),
-                _ => None,
-            }),
+            "Write" => match self.output.and_then(|output| output.text("type")).as_deref() {
+                Some("create") => vec![Fact::Known(ViewFactKind::NewFile, None)],
+                Some("update") => vec![Fact::Known(ViewFactKind::Replaced, None)],
+                _ => Vec::new(),
+            },
             "Grep" | "Glob" => {
-                facts
-                    .extend(number("numFiles").filter(|&files| files > 0).map(|files| plural(files, "file")));
-                facts.extend(number("numLines").map(|lines| plural(lines, "line")));
+                let files = counted(ViewFactKind::Files, number("numFiles").filter(|&files| files > 0));
+                files.into_iter().chain(counted(ViewFactKind::Lines, number("numLines"))).collect()
             }
             "Task" | "Agent" => {
-                facts.extend(number("totalToolUseCount").map(|count| plural(count, "tool call")));
-                facts.extend(number("totalTokens").map(|tokens| format!("{} tokens", thousands(tokens))));
+                let calls = counted(ViewFactKind::ToolCalls, number("totalToolUseCount"));
+                calls.into_iter().chain(counted(ViewFactKind::Tokens, number("totalTokens"))).collect()
             }
             "WebFetch" => {
-                facts.extend(number("code").map(|code| code.to_string()));
-                facts.extend(number("bytes").map(|bytes| format!("{} bytes", thousands(bytes))));
+                let status = counted(ViewFactKind::Status, number("code"));
+                status.into_iter().chain(counted(ViewFactKind::Bytes, number("bytes"))).collect()
             }
-            "TodoWrite" | "AskUserQuestion" | "Edit" | "MultiEdit" | "ExitPlanMode" | "Skill" => {}
-            _ => {
-                let lines = line_total(&result.content().text());
-                facts.extend((lines > 0).then(|| plural(lines, "line")));
-            }
+            "TodoWrite" | "AskUserQuestion" | "Edit" | "MultiEdit" | "ExitPlanMode" | "Skill" => Vec::new(),
+            _ => counted(ViewFactKind::Lines, Some(lines()).filter(|&lines| lines > 0)).into_iter().collect(),
         }
-        facts
     }
 
     /// Returns why a call failed: its exit code, or the first line of the error.
-    fn failure(&self) -> Option<String> {
+    fn failure(&self) -> Option<Fact> {
         let text = self.result?.content().text();
         let first = without_error_tags(&text).lines().next()?;
-        let code =
-            first.strip_prefix("Exit code ").filter(|code| code.bytes().all(|byte| byte.is_ascii_digit()));
-        Some(code.map_or_else(|| one_line(first, 80), |code| format!("exit {code}")))
+        let code = first.strip_prefix("Exit code ").filter(|code| code.bytes().all(|b| b.is_ascii_digit()));
+        Some(match code.and_then(|code| code.parse().ok()) {
+            Some(code) => Fact::count(ViewFactKind::Exit, code),
+            None => Fact::Error(one_line(first, 80)),
+        })
     }
 
     /// Returns a path without the working directory.

@@ -39,7 +39,7 @@ mod target;
 pub mod text;
 
 pub use ansi::ansi;
-pub use card::{CallParts, Card};
+pub use card::{CallParts, Card, Fact};
 pub use code::{code, lines_of};
 pub use cut::{FIRST_BYTES, FIRST_LINES, Keep, byte_count, cut, line_count, slice};
 pub use diff::{diff, patch};

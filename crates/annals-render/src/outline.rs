@@ -12,12 +12,11 @@ use annals_transcript::full_view::Step;
 use annals_transcript::item::{Item, Notice, Part, Visibility};
 use annals_transcript::session::{BlockKind, Id, Node, Session};
 use annals_transcript::tool::{self, Call, State};
+use annals_transcript::turn::LONG_PAUSE_MS;
 use annals_transcript::{Entry, Kind};
 
 use crate::FIRST_LINES;
 
-/// A pause of at least this many milliseconds has a row.
-const IDLE_MS: i64 = 30 * 60 * 1000;
 /// About how many characters a line of a viewer has.
 const LINE_LENGTH: usize = 90;
 
@@ -207,7 +206,7 @@ impl Outline {
                 return Ok(());
             }
         };
-        if turns.get(&node).is_some_and(|&idle| idle >= IDLE_MS) {
+        if turns.get(&node).is_some_and(|&idle| idle >= LONG_PAUSE_MS) {
             mark(ViewRowKind::Idle);
         }
         let entry = &conversation.session().nodes()[node];

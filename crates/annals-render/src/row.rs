@@ -20,7 +20,7 @@ use annals_transcript::session::IdTexts;
 use annals_transcript::tool::{Call, State};
 
 use crate::assembled::Source;
-use crate::card::{CallParts, image_node};
+use crate::card::{CallParts, Fact, image_node};
 use crate::outline::{Outline, RowRef, calls_of};
 use crate::prose::prose_for;
 use crate::{FIRST_BYTES, FIRST_LINES, Keep, Target, cut, inline, json, media, note, one_line, plain};
@@ -330,7 +330,14 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
                 title: card.title,
                 state: tool_state(state),
                 duration_ms,
-                facts: card.facts,
+                facts: card.facts.iter().map(Fact::words).collect(),
+                subject: card.subject,
+                more_lines: card.more_lines,
+                known_facts: if self.target == Target::Viewer {
+                    card.facts.iter().map(Fact::view).collect()
+                } else {
+                    Vec::new()
+                },
                 added,
                 removed,
                 file: card.file,

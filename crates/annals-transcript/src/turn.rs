@@ -28,6 +28,8 @@ use crate::model::Placeholder;
 use crate::prompt::{Input, InputKind};
 use crate::session::{BlockKind, Id, Node, Session};
 
+/// Pauses of at least this many milliseconds before a turn are marked in conversations, and counted.
+pub const LONG_PAUSE_MS: i64 = 30 * 60 * 1000;
 /// A turn keeps at most this many bytes of its prompt.
 const LONGEST_PROMPT: usize = 4096;
 

@@ -8,7 +8,7 @@ import { List } from '../list/list.ts';
 import { ask, call, has } from '../rpc.ts';
 import { format, route, type Route } from '../route.ts';
 import { hasInspector } from '../settings.ts';
-import { language, texts } from '../text.ts';
+import { language, texts, word } from '../text.ts';
 import type { Agent, ChangedFile, Stats, ToolCall, UsageResult } from '../wire.ts';
 import { ReplyTable } from '../replies.tsx';
 import { matcher } from './call-filter.ts';
@@ -159,7 +159,7 @@ function Agents({ reader }: { reader: Reader }): JSX.Element {
 
 function AgentEntry({ agent, isHere }: { agent: Agent; isHere: boolean }): JSX.Element {
   const { record: _, find: __, ...here } = route.value as Extract<Route, { place: 'conversation' }>;
-  const facts = [agent.state, agent.durationMs ? duration(agent.durationMs) : '', agent.usage ? `${compact(agent.usage.outputTokens)} ${texts.value.tokens}` : '', agent.model ?? ''].filter(Boolean);
+  const facts = [agent.state && word(agent.state), agent.durationMs ? duration(agent.durationMs) : '', agent.usage ? `${compact(agent.usage.outputTokens)} ${texts.value.tokens}` : '', agent.model ?? ''].filter(Boolean);
   return <li class={`depth-${Math.min(4, agent.spawnDepth ?? 1)}`}>
     <a href={format({ ...here, agent: agent.agentId })} aria-current={isHere || undefined}><b>{visible(agent.name ?? agent.agentType ?? agent.agentId)}</b> <span dir="auto">{visible(agent.description ?? '')}</span></a>
     <p class="facts">{facts.map(visible).join(' · ')}</p>
@@ -178,7 +178,7 @@ function Context({ reader }: { reader: Reader }): JSX.Element {
   return <div class="session-usage">
     <p><b>{value.filledPercent === null ? '–' : `${Math.round(value.filledPercent)} %`}</b> {value.tokens === null ? '' : `${compact(value.tokens)} / ${value.windowTokens === null ? '?' : `≈ ${compact(value.windowTokens)}`} ${t.tokens}`}</p>
     <table><tbody>{value.parts.map((part, index) => <tr key={index}>
-      <th scope="row">{visible(`${part.kind.replaceAll('_', ' ')} ${part.name ?? ''}`)}</th><td class="right">≈ {compact(part.estimatedTokens)}</td><td><span class="weight-bar" style={{ width: `${Math.round((part.estimatedTokens / most) * 80)}px` }} /></td>
+      <th scope="row">{visible(`${word(part.kind)} ${part.name ?? ''}`)}</th><td class="right">≈ {compact(part.estimatedTokens)}</td><td><span class="weight-bar" style={{ width: `${Math.round((part.estimatedTokens / most) * 80)}px` }} /></td>
     </tr>)}</tbody></table>
   </div>;
 }

@@ -26,12 +26,20 @@ export interface Fold {
   texts: number;
 }
 
+/** So many rows of context that follow each other are one line until a reader opens it. */
+const LONG_RUN = 3;
+
 export class Items {
   readonly list: Int32Array;
   readonly folds = new Map<number, Fold>();
+  /** The rows that stand for themselves and the rows of context behind them, with the number of all of these. */
+  readonly runs = new Map<number, number>();
 
-  /** `flipped` are the turns that are open although the level closes them, or closed although it opens them. */
-  constructor(readonly skeleton: Skeleton, readonly level: Level, readonly flipped: ReadonlySet<number>) {
+  /**
+   * `flipped` are the turns that are open although the level closes them, or closed although it opens them; `unrolled` the first rows of runs of
+   * context that a reader has opened.
+   */
+  constructor(readonly skeleton: Skeleton, readonly level: Level, readonly flipped: ReadonlySet<number>, readonly unrolled: ReadonlySet<number> = new Set()) {
     const list: Item[] = [];
     if (level === 'raw') for (let row = 0; row < skeleton.total; row++) list.push(row);
     else for (let turn = -1; turn < skeleton.turns.length; turn++) this.#addTurn(turn, list);
@@ -86,6 +94,14 @@ export class Items {
         this.folds.set(turn, fold);
         list.push(foldOf(turn));
       }
+      const run = kind === 'x' && isOpen && (row === first || skeleton.kind(row - 1) !== 'x') ? runFrom(skeleton, row, last) : 0;
+      if (run >= LONG_RUN && !this.unrolled.has(row)) {
+        this.runs.set(row, run);
+        if (fold) fold.context += run;
+        list.push(row);
+        row += run - 1;
+        continue;
+      }
       const isFailed = skeleton.failed.has(row);
       if (fold) {
         if (kind === 'c') fold.calls++;
@@ -97,6 +113,13 @@ export class Items {
       if (isOpen || isFailed) list.push(row);
     }
   }
+}
+
+/** How many rows of context stand together from a row on. */
+function runFrom(skeleton: Skeleton, row: number, last: number): number {
+  let end = row;
+  while (end < last && skeleton.kind(end) === 'x') end++;
+  return end - row;
 }
 
 /** The row from which text of a turn is its answer: behind the last call, or the last text if none is behind it. */

@@ -9,6 +9,7 @@ import { register } from '../keys.ts';
 import { INVALID_PARAMS, NO_SUCH_SESSION, Refusal, call } from '../rpc.ts';
 import { LEVELS, amend, format, go, route, type Level, type Route, type Sheet } from '../route.ts';
 import { sessions } from '../session-list.ts';
+import { stars, toggleStar } from '../stars.ts';
 import { density, diffs, hasInspector, hasOutline, nextOf } from '../settings.ts';
 import { texts } from '../text.ts';
 import { complain } from '../toast.tsx';
@@ -119,6 +120,7 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
         void reader.store.open(row.row).then((opened) => copyText(textOfNodes([...(opened?.nodes ?? []), ...(opened?.input ?? []), ...(opened?.output ?? [])]) || row.summary));
       },
       copyResume: () => { if (session.peek()) copyResume(session.peek()!); },
+      star: () => toggleStar(at.session),
       mark: () => { mark.current = reader.cursor.peek(); }, toMark: () => { if (mark.current !== undefined && !isFold(mark.current)) reader.goToRow(mark.current); },
       split: () => { diffs.value = nextOf(['unified', 'split'] as const, diffs.peek()); },
       close: () => {
@@ -157,7 +159,7 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
     {isFinding.value && <FindBar key={at.agent ?? ''} reader={reader} start={at.find ?? ''} onClose={() => { isFinding.value = false; }} />}
     <Outline reader={reader} />
     <Transcript key={`${at.session} ${at.agent ?? ''} ${at.workspace ?? ''}`} reader={reader} record={at.record} isLive={sessions.peek().find(({ id }) => id === at.session)?.live ?? false}
-      onStart={() => { isStarted.current = reader; }} />
+      onStart={() => { isStarted.current = reader; void reader.loadCopies(); }} />
     <Rail reader={reader} />
     {hasInspector.value === 'yes' && <Inspector reader={reader} tab={tab} />}
     {at.sheet && <ConversationSheet key={at.sheet.kind === 'export' ? 'export' : `${at.sheet.kind} ${at.sheet.of}`} reader={reader} sheet={at.sheet} />}
@@ -195,6 +197,7 @@ function ConversationHead({ reader, at, session }: { reader: Reader; at: Convers
       {session?.writers && <span class="failed" title={t.writersHint}>⚠ {t.writers(session.writers)}</span>}
       {session?.projectPath && <span title={visible(session.projectPath)}>{visible(baseName(session.projectPath))}</span>}
       {session?.gitBranch && <span><Icon name="branch" /> {visible(session.gitBranch)}</span>}
+      {stars.value.has(at.session) && <span class="compaction" title={t.starred}>★<span class="hidden">{t.starred}</span></span>}
       {session?.tag && <span class="tag">{visible(session.tag)}</span>}
       {reader.turns.value.length > 0 && <span>{t.columns.turns} {reader.turns.value.length}</span>}
       {!reader.isConnected.value && reader.items.value && <span class="offline">{t.offline}</span>}

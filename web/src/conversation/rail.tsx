@@ -1,4 +1,4 @@
-/** The whole conversation in one column: a tick for each prompt, error, compaction, branch and gap. Dragging scrolls. */
+/** The whole conversation in one column: a tick for each prompt, error, pause, compaction, branch, gap and copy. Dragging scrolls. */
 import { useSignalEffect } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -7,7 +7,7 @@ import { texts } from '../text.ts';
 import type { Reader } from './reader.ts';
 
 /** The kinds that have ticks, in the order in which they are drawn, and the property with their colour. */
-const TICKS: readonly [kind: string, colour: string][] = [['u', '--user'], ['b', '--branch'], ['k', '--compaction'], ['g', '--error'], ['d', '--error']];
+const TICKS: readonly [kind: string, colour: string][] = [['u', '--user'], ['i', '--soft'], ['o', '--error'], ['b', '--branch'], ['k', '--compaction'], ['g', '--error'], ['d', '--error']];
 
 export function Rail({ reader }: { reader: Reader }): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -26,11 +26,13 @@ export function Rail({ reader }: { reader: Reader }): JSX.Element {
       context.fillRect(from, Math.floor((row / Math.max(1, items.skeleton.total)) * (height - 2)), width - from, 2);
     };
     for (const [kind, colour] of TICKS) for (const row of reader.rowsOfKind(kind)) tick(row, colour, kind === 'u' ? width / 2 : 0);
+    for (const { row } of reader.copies.peek()) tick(row, '--branch', 0);
     for (const row of items.skeleton.failedRows) tick(row, '--error', 0);
   };
   useSignalEffect(() => {
     void reader.items.value;
     void theme.value;
+    void reader.copies.value;
     draw();
   });
   useEffect(() => {

@@ -6,7 +6,7 @@ import { batch, computed, signal, type Signal } from '@preact/signals';
 import { List, type Key } from '../list/list.ts';
 import { Refusal, SEVERAL_SESSIONS, call, follow, type Which } from '../rpc.ts';
 import type { Level } from '../route.ts';
-import type { ChatMessage, Turn, ViewRow } from '../wire.ts';
+import type { ChatMessage, Relation, Turn, ViewRow } from '../wire.ts';
 import { Items, foldOf, isFold, turnOfFold, type Item } from './items.ts';
 import { estimate } from './estimate.ts';
 import { neighbour } from './skeleton.ts';
@@ -21,12 +21,18 @@ const CHANGE_DELAY = 60;
 /** After how many milliseconds figures of a session that grows are asked for again. */
 const FIGURES_DELAY = 2_000;
 
+/** After how many milliseconds the place of the reader is remembered. */
+const PLACE_DELAY = 200;
+
 export interface ReaderOptions {
   /** Draws an item into its element. */
   draw(element: HTMLElement, item: Item): void;
   drawMessage(element: HTMLElement, index: number): void;
   clear(element: HTMLElement): void;
 }
+
+/** Up to which row other sessions have the same entries, and which they are. */
+export interface SharedPart { row: number; relations: readonly Relation[] }
 
 interface Place { item: Item; top: number; level: Level; isAtEnd: boolean }
 
@@ -58,9 +64,12 @@ export class Reader {
   /** The line that the file ended with in the model view; undefined for its end. */
   readonly until = signal<number | undefined>(undefined);
   readonly modelFailure = signal<Error | undefined>(undefined);
+  /** The rows up to which other sessions have the same entries. */
+  readonly copies = signal<readonly SharedPart[]>([]);
   readonly turn = computed(() => this.#turnOnScreen());
   readonly openRows = new Set<number>();
   readonly #flipped = new Set<number>();
+  readonly #unrolled = new Set<number>();
   readonly #elements = new Map<Key, HTMLElement>();
   /** What is drawn again when something about an item changes that is no signal. */
   readonly #versions = new Map<Key, Signal<number>>();
@@ -72,6 +81,7 @@ export class Reader {
   #isStopped = false;
   #figuresTimer: ReturnType<typeof setTimeout> | undefined;
   #isSaving = false;
+  #placeTimer: ReturnType<typeof setTimeout> | undefined;
   /** Counts up some time after the session has grown: tables beside the conversation are loaded again. */
   readonly grown = signal(0);
 
@@ -95,6 +105,7 @@ export class Reader {
     localStorage.setItem(this.#memory('seen'), String(total));
     if (!(record && await this.goToRecord(record)) && !this.#restorePlace() && isLive) this.toEnd();
     this.#isSaving = true;
+    addEventListener('pagehide', this.#savePlace);
     if (this.level.value === 'model') void this.loadModel();
     void this.#loadTurns();
     this.#unfollow = follow({ sessionId: this.which.sessionId, workspacePath: this.which.workspacePath, agentId: this.which.agentId, offset: String(this.store.skeleton!.offset) }, {
@@ -114,6 +125,8 @@ export class Reader {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#figuresTimer);
+    if (this.#placeTimer) this.#savePlace();
+    removeEventListener('pagehide', this.#savePlace);
     this.#unfollow?.();
     this.detach();
   }
@@ -188,12 +201,24 @@ export class Reader {
       this.toggleTurn(turnOfFold(item), isOpen);
       return;
     }
+    if (this.items.value?.runs.has(item)) {
+      this.#unroll(item);
+      return;
+    }
     if (isOpen) this.openRows.add(item);
     else this.openRows.delete(item);
     const index = this.items.value?.find(item);
     if (index !== undefined) this.#list?.hold(index);
     this.redraw([item]);
     if (isOpen) await this.store.open(item);
+  }
+
+  /** Shows each row of a run of context, until the turn is closed. */
+  #unroll(first: number): void {
+    this.#list?.hold(this.items.value!.find(first));
+    this.#unrolled.add(first);
+    this.#rebuild();
+    this.redraw([first]);
   }
 
   toggleTurn(turn: number, isOpen?: boolean): void {
@@ -203,6 +228,7 @@ export class Reader {
     this.#list?.hold(fold);
     if (this.#flipped.has(turn)) this.#flipped.delete(turn);
     else this.#flipped.add(turn);
+    for (const row of this.#unrolled) if (items.skeleton.turnOf(row) === turn) this.#unrolled.delete(row);
     this.#rebuild();
     this.redraw([foldOf(turn)]);
   }
@@ -262,6 +288,9 @@ export class Reader {
     if (this.level.value === 'model') this.setLevel('work');
     if (skeleton.kind(row) === 'r' && this.level.value !== 'raw') this.setLevel('raw');
     if (!this.items.value!.has(row)) this.toggleTurn(skeleton.turnOf(row), true);
+    const items = this.items.value!;
+    const first = items.list[items.find(row)]!;
+    if (items.runs.has(first)) this.#unroll(first);
     this.#reveal(row);
   }
 
@@ -340,7 +369,7 @@ export class Reader {
     const { skeleton } = this.store;
     if (!skeleton) return;
     const level = this.level.value === 'model' ? 'work' : this.level.value;
-    this.items.value = new Items(skeleton, level, new Set(this.#flipped));
+    this.items.value = new Items(skeleton, level, new Set(this.#flipped), new Set(this.#unrolled));
     this.#show(moved);
   }
 
@@ -371,7 +400,7 @@ export class Reader {
     if (this.level.value === 'model' || !items) return;
     const rows = [...items.list.subarray(first, last)].filter((item) => !isFold(item));
     if (rows.length > 0) this.store.want(rows[0]!, rows[rows.length - 1]! + 1);
-    this.#savePlace();
+    this.#savePlaceSoon();
   }
 
   #turnOnScreen(): number {
@@ -439,12 +468,16 @@ export class Reader {
     const turnsBy = this.store.skeleton!.turnOf((this.#nearRow() ?? 0) + by) - turnsBefore;
     this.openRows.clear();
     for (const row of rows) this.openRows.add(row + by);
+    const unrolled = [...this.#unrolled];
+    this.#unrolled.clear();
+    for (const row of unrolled) this.#unrolled.add(row + by);
     const turns = [...this.#flipped];
     this.#flipped.clear();
     for (const turn of turns) this.#flipped.add(turn + turnsBy);
     const moved = (item: Item) => (isFold(item) ? foldOf(turnOfFold(item) + turnsBy) : item + by);
     if (this.cursor.value !== undefined) this.cursor.value = moved(this.cursor.value);
     if (this.unread.value !== undefined) this.unread.value += by;
+    this.copies.value = this.copies.peek().map(({ row, relations }) => ({ row: row + by, relations }));
     this.#rebuild(moved);
   }
 
@@ -463,6 +496,25 @@ export class Reader {
       this.lostMessages.value = lost;
       this.redraw([...this.#elements.keys()].filter((key): key is number => typeof key === 'number' && isFold(key)));
     } catch { /* The conversation is readable without figures of turns. */ }
+  }
+
+  /** Asks which other sessions have entries of this one, and up to which row. */
+  async loadCopies(): Promise<void> {
+    const { agentId, ...session } = this.which;
+    if (agentId) return;
+    try {
+      const { relations } = await call('history/lineage', session);
+      const places = new Map<string, Relation[]>();
+      for (const relation of relations) if (relation.lastShared) places.set(relation.lastShared, [...(places.get(relation.lastShared) ?? []), relation]);
+      const found = [...places].map(async ([uuid, relations]) => ({ row: (await call('history/locate', { ...session, uuid })).row, relations }));
+      if (!this.#isStopped) this.copies.value = (await Promise.allSettled(found)).flatMap((place) => (place.status === 'fulfilled' ? [place.value] : []));
+    } catch { /* The conversation is whole without its copies. */ }
+  }
+
+  /** What other sessions share up to an item: also of rows that are folded into it. */
+  copiesBehind(item: Item): readonly SharedPart[] {
+    const items = this.items.value;
+    return items ? this.copies.value.filter(({ row }) => items.list[items.findOrder(row)] === item) : [];
   }
 
   /** Loads what a resume would send: now, or when the file ended with the line `until`. */
@@ -496,13 +548,20 @@ export class Reader {
     return `annals-${what}-${this.which.sessionId}-${this.which.agentId ?? ''}`;
   }
 
+  /** Remembers where the reader is, soon: writing it in every frame would take a tenth of the time that scrolling takes. */
+  #savePlaceSoon(): void {
+    this.#placeTimer ??= setTimeout(this.#savePlace, PLACE_DELAY);
+  }
+
   /** Remembers in this tab where the reader is, for the back button and for a reload. */
-  #savePlace(): void {
+  readonly #savePlace = (): void => {
+    clearTimeout(this.#placeTimer);
+    this.#placeTimer = undefined;
     const anchor = this.#list?.anchor;
     if (!this.#isSaving || !anchor || typeof anchor.key !== 'number') return;
     const place: Place = { item: anchor.key, top: anchor.top, level: this.level.value, isAtEnd: this.#list!.following };
     sessionStorage.setItem(this.#memory('place'), JSON.stringify(place));
-  }
+  };
 
   #restorePlace(): boolean {
     const stored = sessionStorage.getItem(this.#memory('place'));

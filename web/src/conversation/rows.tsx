@@ -2,16 +2,18 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Icon, STATE_ICONS, toolIcon } from '../icons.tsx';
-import { clock, compact, duration, fullTime, visible } from '../format.ts';
+import { clock, compact, duration, fullTime, textOf, visible, withoutColours } from '../format.ts';
 import { Nodes, type FetchPart } from '../nodes.tsx';
 import { call } from '../rpc.ts';
 import { format, type Sheet } from '../route.ts';
-import { language, texts } from '../text.ts';
+import { language, texts, word } from '../text.ts';
 import { say } from '../toast.tsx';
 import { textOfNodes } from '../plain.ts';
-import type { ViewRow, ViewTool } from '../wire.ts';
+import { sessions } from '../session-list.ts';
+import type { Relation, ViewRow, ViewTool } from '../wire.ts';
 import { changesOf, type FileChange } from './changes.ts';
 import { LONG_PROMPT } from './estimate.ts';
+import { factsOf } from './facts.ts';
 import { foldOf, isFold, turnOfFold, type Item } from './items.ts';
 import type { Reader } from './reader.ts';
 import { Running } from './running.tsx';
@@ -38,7 +40,19 @@ export function ItemView({ reader, item }: RowProps): JSX.Element {
       onClick={() => { reader.cursor.value = item; }}>
       {isFold(item) ? <FoldLine reader={reader} turn={turnOfFold(item)} /> : <RowView reader={reader} item={item} />}
     </article>
+    {reader.copiesBehind(item).map((copy) => <CopyLine key={copy.row} relations={copy.relations} />)}
   </>;
+}
+
+/** So many sessions that have the same entries are named. */
+const MOST_COPIES = 5;
+
+/** Says that what is above is in other sessions, too. */
+function CopyLine({ relations }: { relations: readonly Relation[] }): JSX.Element {
+  const t = texts.value;
+  const titleOf = (id: string) => visible(sessions.value.find((session) => session.id === id)?.title ?? '') || id.slice(0, 8);
+  return <p class="mark branch copies"><span><Icon name="copy" /> {t.alsoIn(relations.length)}: {relations.slice(0, MOST_COPIES).map(({ session, kinship, path }, index) => session && <span key={index}>{index > 0 ? ', ' : ''}
+    <a href={format({ place: 'conversation', session, level: 'work', workspace: textOf(path) })} dir="auto">{titleOf(session)}</a> ({t.kinships[kinship]})</span>)}{relations.length > MOST_COPIES ? ` + ${relations.length - MOST_COPIES}` : ''}</span></p>;
 }
 
 function labelOf(reader: Reader, item: Item): string {
@@ -52,7 +66,9 @@ function labelOf(reader: Reader, item: Item): string {
 
 function RowView({ reader, item }: RowProps): JSX.Element {
   const row = reader.row(item);
-  const { skeleton } = reader.items.value!;
+  const { skeleton, runs } = reader.items.value!;
+  const run = runs.get(item);
+  if (run !== undefined) return <Run reader={reader} first={item} count={run} />;
   if (!row) return <Waiting kind={skeleton.kind(item)} lines={skeleton.lines[item] ?? 1} />;
   if (reader.level.value === 'raw') return <RawRow reader={reader} row={row} />;
   switch (row.kind) {
@@ -63,11 +79,22 @@ function RowView({ reader, item }: RowProps): JSX.Element {
     case 'i': return <p class="mark idle"><span>{texts.value.idle(duration(row.idleMs ?? 0))}</span></p>;
     case 'b': return <p class="mark branch"><span><Icon name="branch" /> {row.entries ? texts.value.branch(row.entries) : texts.value.branchUnknown} {row.leaf && <SheetLink reader={reader} sheet={{ kind: 'branch', of: row.leaf }} label={texts.value.compareBranch} />}</span></p>;
     case 'g': return <p class="mark gap" title={texts.value.gapHint}><span>⚠ {texts.value.gap}</span></p>;
-    case 'o': return <p class="mark gap"><span>{texts.value.root}{row.cause ? ` (${row.cause})` : ''}</span></p>;
+    case 'o': return <p class="mark gap"><span>{texts.value.root}{row.cause ? ` (${word(row.cause)})` : ''}</span></p>;
     case 'd': return <Line reader={reader} row={row} icon={<Icon name="warning" />} name={`${texts.value.damage}${row.line ? `, ${texts.value.line} ${row.line}` : ''}`} />;
     case 't': return <Line reader={reader} row={row} icon={<Icon name="thinking" />} name={texts.value.thinking} />;
-    default: return <Line reader={reader} row={row} icon={<Icon name="note" />} name={(row.cause ?? '').replaceAll('_', ' ')} />;
+    default: return <Line reader={reader} row={row} icon={<Icon name="note" />} name={word(row.cause ?? '')} />;
   }
+}
+
+/** So many rows of a run are named. */
+const NAMED = 12;
+
+/** Rows of context that follow each other as one line: what they are, as far as they are here. */
+function Run({ reader, first, count }: { reader: Reader; first: number; count: number }): JSX.Element {
+  const names = Array.from({ length: Math.min(count, NAMED) }, (_, index) => reader.row(first + index)?.summary).filter(Boolean);
+  return <div class="card quiet-card"><button type="button" class="card-head" aria-expanded={false} onClick={() => void reader.toggle(first)}>
+    <span class="arrow" aria-hidden="true">▸</span><Icon name="note" /><b>{texts.value.notes(count)}</b><span class="title" dir="auto">{visible(names.join(', '))}</span>
+  </button></div>;
 }
 
 /** A row that is not here yet, about as high as it will be. */
@@ -97,7 +124,7 @@ function Prompt({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element 
   const isOpen = !isLong || reader.isOpen(row.row);
   const t = texts.value;
   return <div class="prompt">
-    <header><b>{t.you}</b>{row.cause && row.cause !== 'prompt' ? <span class="cause">{row.cause.replaceAll('_', ' ')}</span> : null}<Time time={row.timestamp} />{row.turn ? <a class="turn" href={linkTo(reader, row)}>{t.turn(row.turn)}</a> : null}<Masked count={row.masked} /></header>
+    <header><b>{t.you}</b>{row.cause && row.cause !== 'prompt' ? <span class="cause">{word(row.cause)}</span> : null}<Time time={row.timestamp} />{row.turn ? <a class="turn" href={linkTo(reader, row)}>{t.turn(row.turn)}</a> : null}<Masked count={row.masked} /></header>
     <div class={isOpen ? 'prose' : 'prose cut'}><Nodes nodes={row.nodes ?? [{ t: 'text', text: row.summary }]} part={fetchPart(reader, row.row)} /></div>
     {isLong && <button type="button" class="more" aria-expanded={isOpen} onClick={() => void reader.toggle(row.row)}>{isOpen ? t.close : t.showFirst(lines - LONG_PROMPT)}</button>}
   </div>;
@@ -134,7 +161,7 @@ function Body({ reader, row, children }: { reader: Reader; row: ViewRow; childre
 
 function Line({ reader, row, icon, name }: { reader: Reader; row: ViewRow; icon: JSX.Element; name: string }): JSX.Element {
   return <div class="card quiet-card">
-    <Head reader={reader} row={row}>{icon}<b>{name}</b><span class="title" dir="auto">{visible(row.summary) || (row.kind === 't' ? texts.value.notStored : '')}</span></Head>
+    <Head reader={reader} row={row}>{icon}<b>{name}</b><span class="title" dir="auto">{visible(withoutColours(row.summary)) || (row.kind === 't' ? texts.value.notStored : '')}</span></Head>
     <Body reader={reader} row={row} />
   </div>;
 }
@@ -144,15 +171,17 @@ function CallCard({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Elemen
   const t = texts.value;
   const isFailed = tool.state !== 'ok' && tool.state !== 'pending';
   // A reason that is a sentence has a line of its own; an exit code is short enough for the first one.
-  const reason = isFailed ? tool.facts.find((fact) => fact.length > SHORT_FACT) : undefined;
+  const facts = factsOf(tool, t.facts);
+  const reason = isFailed ? facts.find((fact) => fact.length > SHORT_FACT) : undefined;
   const isRunning = tool.state === 'pending' && isRunningNow(reader, row);
   return <div class="card" data-state={isRunning ? 'running' : tool.state}>
     <Head reader={reader} row={row}>
       <Icon name={toolIcon(tool.name)} /><b>{visible(tool.name)}</b>
-      <span class="title" dir="auto" title={visible(tool.file ?? tool.title)}>{visible(tool.title)}</span>
+      <span class="title" dir="auto" title={visible(tool.file ?? tool.title)}>{visible(tool.subject ?? tool.title)}</span>
+      {tool.moreLines ? <span class="fact">{t.moreLines(tool.moreLines)}</span> : null}
       {tool.added !== undefined && tool.added !== null && <span class="fact s-add">+{tool.added}</span>}
       {tool.removed !== undefined && tool.removed !== null && <span class="fact s-del">−{tool.removed}</span>}
-      {tool.facts.filter((fact) => fact !== reason).map((fact, index) => <span key={index} class="fact">{visible(fact)}</span>)}
+      {facts.filter((fact) => fact !== reason).map((fact, index) => <span key={index} class="fact">{visible(fact)}</span>)}
       {tool.durationMs !== undefined && tool.durationMs !== null && <span class="fact time">{duration(tool.durationMs)}</span>}
       {isRunning ? <Running since={row.timestamp ?? undefined} /> : <span class="state" role="img" aria-label={t.states[tool.state]} title={t.states[tool.state]}>{STATE_ICONS[tool.state]}</span>}
     </Head>
@@ -206,7 +235,7 @@ function CompactionLine({ reader, row }: { reader: Reader; row: ViewRow }): JSX.
   const { compaction } = row;
   const t = texts.value;
   const facts = [
-    compaction?.trigger ?? '',
+    word(compaction?.trigger ?? ''),
     compaction?.preTokens ? `${compact(compaction.preTokens)} → ${compaction.postTokens ? compact(compaction.postTokens) : '?'}` : '',
     compaction?.preserved ? t.kept(compaction.preserved) : '',
   ].filter(Boolean);

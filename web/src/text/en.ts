@@ -1,4 +1,6 @@
 /** All texts of the page in English. The other languages have the same keys. */
+import { bytes, compact } from '../format.ts';
+
 const s = (count: number, one: string, many = `${one}s`) => `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
 export const en = {
@@ -16,11 +18,14 @@ export const en = {
 
   project: 'Project', allProjects: 'All projects', since: 'Active', anyTime: 'any time', lastDays: (days: number) => (days === 1 ? 'last day' : `last ${days} days`),
   filterSessions: 'Filter by title or first prompt', archived: 'Archived too', onlyLive: 'Open now', tagged: 'Tag', sessionCount: (count: number) => s(count, 'session'),
-  columns: { status: 'Status', title: 'Title', project: 'Project', active: 'Active', turns: 'Turns', cost: 'Cost', size: 'Size', calls: 'Calls', marks: 'Marks' },
+  columns: { status: 'Status', title: 'Title', project: 'Project', active: 'Active', turns: 'Turns', cost: 'Cost', size: 'Size', calls: 'Calls', marks: 'Marks', context: 'Context', files: 'Files' },
   statuses: { live: 'open in Claude Code', quiet: 'quiet', error: 'cannot be read', archived: 'archived', queued: 'has queued prompts' },
   untitled: 'Untitled', noSessions: 'There are no sessions here.', noMatch: 'No session matches these filters.',
   compactions: (count: number) => s(count, 'compaction'), branches: (count: number) => s(count, 'branch', 'branches'), gaps: (count: number) => s(count, 'broken link'),
   problems: (count: number) => s(count, 'problem'), subagents: (count: number) => s(count, 'subagent'), forkOf: 'a fork of another session',
+  pauses: (count: number) => `${s(count, 'pause')} of half an hour or longer`, sharedWith: (count: number) => `has entries in common with ${s(count, 'other session')}`,
+  contextFill: (percent: number, tokens: string, window: string) => `≈ ${percent} % of the context is full: ${tokens} of ≈ ${window} tokens`, starred: 'starred', starAdded: 'Starred', starRemoved: 'Star removed', reading: 'Reading…',
+  alsoIn: (count: number) => `up to here also in ${s(count, 'session')}`, kinships: { origin: 'the original', copy: 'a copy', twin: 'the same entries', continuation: 'continued', title: 'title' },
   queued: (count: number) => `${s(count, 'prompt')} in the queue`, messages: (count: number) => s(count, 'message'),
 
   levels: { read: 'Read', work: 'Work', model: 'Model', raw: 'Raw' },
@@ -30,6 +35,14 @@ export const en = {
   you: 'You', claude: 'Claude', thinking: 'Thinking', notStored: 'not stored', turn: (turn: number) => `Turn ${turn}`,
   tools: (count: number) => s(count, 'tool'), files: (count: number) => s(count, 'file'), errors: (count: number) => s(count, 'error'),
   thoughts: (count: number) => s(count, 'thought'), notes: (count: number) => s(count, 'note'), texts: (count: number) => s(count, 'text'),
+  moreLines: (count: number) => `+${s(count, 'line')}`,
+  facts: {
+    lines: (count: number) => s(count, 'line'), files: (count: number) => s(count, 'file'), tool_calls: (count: number) => s(count, 'tool call'), tokens: (count: number) => `${compact(count)} tokens`, bytes: (count: number) => bytes(count),
+    status: (count: number) => String(count), exit: (count: number) => `exit ${count}`, no_output: () => 'no output', background: () => 'in the background', new_file: () => 'new file', replaced: () => 'replaced',
+  } as Record<string, (count: number) => string>,
+  nodeNotes: { pending: 'The file has no result of this call.', stderr: 'standard error', 'not-stored': 'The file does not have the text of this reasoning.' } as Record<string, string>,
+  /** Words of the protocol in this language; those that are missing are shown as they are. */
+  words: {} as Record<string, string>,
   lines: (count: number) => s(count, 'line'), running: 'running',
   showAll: (lines: number, size: string) => `show ${s(lines, 'more line')}${size ? ` (${size})` : ''}`, showFirst: (lines: number) => `show ${s(lines, 'line')} more`,
   copyInput: 'Copy input', copyOutput: 'Copy output', copyPath: 'Copy path', copyLink: 'Copy link', copyText: 'Copy text', split: 'Side by side', unified: 'Unified',
@@ -60,11 +73,14 @@ export const en = {
   modelNow: 'now', modelAt: (turn: number, at: number, total: number) => `turn ${turn}, ${at.toLocaleString('en')} of ${total.toLocaleString('en')}`, modelSlider: 'Entry at which the session would be resumed', modelToNow: 'Back to now',
   modelMessagesThen: (count: number, tokens: string) => `${s(count, 'message')}, ≈ ${tokens} tokens of text: what Claude Code would have sent then`,
   writers: (count: number) => `${count} writers`, writersHint: 'Several processes of Claude Code have this session open. Their messages may end up in different branches.',
-  has: 'Only with', hasFilters: { errors: 'errors', compactions: 'compactions', branches: 'branches', damage: 'problems' }, counted: (done: number, total: number) => `${done.toLocaleString('en')} of ${total.toLocaleString('en')} read`,
+  has: 'Only with', hasFilters: { errors: 'errors', compactions: 'compactions', branches: 'branches', damage: 'problems', copies: 'copies', idle: 'pauses', starred: 'stars' }, counted: (done: number, total: number) => `${done.toLocaleString('en')} of ${total.toLocaleString('en')} read`,
   inAgents: (count: number) => `${s(count, 'hit')} in subagents`, whyReplies: (key: string) => `Replies behind ${key}`, replyCount: (shown: number, total: number) => (shown < total ? `the ${shown.toLocaleString('en')} most expensive of ${s(total, 'reply', 'replies')}` : s(total, 'reply', 'replies')), copies: (count: number) => s(count, 'copy', 'copies'), replyLink: 'Open the reply',
   turnCount: (count: number) => s(count, 'turn'), cacheHits: (percent: number) => `${percent} % of prompts from the cache`, averageTime: 'average', whyFailed: 'Why calls failed', example: 'example', editedFiles: 'Edited files', edited: 'edits', turnsByHour: 'Turns by weekday and hour',
   healthStop: 'Stop', healthProgress: (done: number, total: number) => `${done.toLocaleString('en')} of ${s(total, 'session')} checked`, healthSum: (errors: number, warnings: number, sessions: number) => `${s(errors, 'error')} and ${s(warnings, 'warning')} in ${s(sessions, 'session')}`,
   lostMessages: (count: number) => `Claude Code would lose ${s(count, 'message')} here;`, repairShows: 'shows how to get them back.',
+  planShow: 'Show the plan of a repair', planHide: 'Hide the plan', planEmpty: 'There is nothing to repair.', planNew: (count: number) => s(count, 'new line'), planLines: (lines: string, more: number) => `${more > 0 ? `lines ${lines} and ${more.toLocaleString('en')} more` : lines.includes(',') ? `lines ${lines}` : `line ${lines}`}`,
+  planBefore: 'Before', planAfter: 'After', planSent: (sent: number, missing: number) => `Claude Code restores ${s(sent, 'message')}${missing > 0 ? ` and loses ${missing.toLocaleString('en')}` : ''}`, planRefused: 'the request would be refused:', planObstacle: 'Claude Code does not resume the session:',
+  planBranch: (messages: number) => `Not part of it: a branch of ${s(messages, 'message')}. This continues it instead:`, planRewritten: (size: string) => `The file is written anew with ${size}; the old one is kept as a backup.`, planApply: 'Nothing was changed. This carries it out:', helps: 'This helps:',
   repairPlan: 'This shows what a repair would change, and changes nothing:', copyCommand: 'Copy command',
 
   find: 'Find in this conversation', findCount: (at: number, total: number) => (total === 0 ? 'no hits' : `${at} of ${total.toLocaleString('en')}`), next: 'Next', previous: 'Previous',
@@ -97,7 +113,7 @@ export const en = {
     branch: 'Next branch', open: 'Open or close the card', openTurn: 'Open or close the turn', openAll: 'Open or close all turns', read: 'Read', work: 'Work', model: 'Model', raw: 'Raw', inspector: 'Inspector', nextTab: 'Next tab', previousTab: 'Previous tab', outline: 'Outline',
     start: 'Start', end: 'End, and follow', sessions: 'Sessions', search: 'Search', usage: 'Usage', health: 'Health', out: 'Out of the subagent', into: 'Into the subagent',
     nextSession: 'Next session', previousSession: 'Previous session', copyLink: 'Copy link to the row', copyText: 'Copy the row as text', copyResume: 'Copy resume command', theme: 'Theme', split: 'Side-by-side diffs', close: 'Close, then back', help: 'List the keys',
-    mark: 'Mark the row', toMark: 'Go to the mark', compare: 'Compaction, branch or file of the row', exportFile: 'Export',
+    star: 'Star the session', mark: 'Mark the row', toMark: 'Go to the mark', compare: 'Compaction, branch or file of the row', exportFile: 'Export',
   },
 };
 

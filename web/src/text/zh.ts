@@ -1,4 +1,5 @@
 /** All texts of the page in Chinese. */
+import { bytes, compact } from '../format.ts';
 import type { Texts } from './en.ts';
 
 const n = (count: number) => count.toLocaleString('zh');
@@ -18,11 +19,14 @@ export const zh: Texts = {
 
   project: '项目', allProjects: '所有项目', since: '活动时间', anyTime: '不限', lastDays: (days) => `最近 ${days} 天`,
   filterSessions: '按标题或首个提示筛选', archived: '包括已归档', onlyLive: '正在打开', tagged: '标签', sessionCount: (count) => `${n(count)} 个会话`,
-  columns: { status: '状态', title: '标题', project: '项目', active: '活动', turns: '轮次', cost: '费用', size: '大小', calls: '调用', marks: '标记' },
+  columns: { status: '状态', title: '标题', project: '项目', active: '活动', turns: '轮次', cost: '费用', size: '大小', calls: '调用', marks: '标记', context: '上下文', files: '文件' },
   statuses: { live: '在 Claude Code 中打开', quiet: '无活动', error: '无法读取', archived: '已归档', queued: '有排队的提示' },
   untitled: '无标题', noSessions: '这里没有会话。', noMatch: '没有会话符合这些条件。',
   compactions: (count) => `${n(count)} 次压缩`, branches: (count) => `${n(count)} 个分支`, gaps: (count) => `${n(count)} 处断链`,
   problems: (count) => `${n(count)} 个问题`, subagents: (count) => `${n(count)} 个子代理`, forkOf: '从另一个会话分叉',
+  pauses: (count) => `${n(count)} 次半小时以上的停顿`, sharedWith: (count) => `与另外 ${n(count)} 个会话有相同的条目`,
+  contextFill: (percent, tokens, window) => `上下文约用 ${percent} %：${tokens} / 约 ${window} 词元`, starred: '已加星标', starAdded: '已加星标', starRemoved: '已取消星标', reading: '读取中…',
+  alsoIn: (count) => `到这里为止也在另外 ${n(count)} 个会话中`, kinships: { origin: '原始会话', copy: '副本', twin: '相同的条目', continuation: '后续', title: '标题' },
   queued: (count) => `队列中有 ${n(count)} 个提示`, messages: (count) => `${n(count)} 条消息`,
 
   levels: { read: '阅读', work: '过程', model: '模型', raw: '原始' },
@@ -30,6 +34,20 @@ export const zh: Texts = {
   you: '你', claude: 'Claude', thinking: '思考', notStored: '未保存', turn: (turn) => `第 ${turn} 轮`,
   tools: (count) => `${n(count)} 个工具调用`, files: (count) => `${n(count)} 个文件`, errors: (count) => `${n(count)} 个错误`,
   thoughts: (count) => `${n(count)} 次思考`, notes: (count) => `${n(count)} 条附注`, texts: (count) => `${n(count)} 段文字`,
+  moreLines: (count) => `另有 ${n(count)} 行`,
+  facts: {
+    lines: (count) => `${n(count)} 行`, files: (count) => `${n(count)} 个文件`, tool_calls: (count) => `${n(count)} 次工具调用`, tokens: (count) => `${compact(count)} 词元`, bytes: (count) => bytes(count),
+    status: (count) => String(count), exit: (count) => `退出码 ${count}`, no_output: () => '没有输出', background: () => '在后台运行', new_file: () => '新文件', replaced: () => '已替换',
+  },
+  nodeNotes: { pending: '文件中没有这次调用的结果。', stderr: '标准错误', 'not-stored': '文件中没有这段思考的文字。' },
+  words: {
+    prompt: '提示', queued: '排队的提示', ide_selection: '编辑器中的选区', ide_opened_file: '编辑器打开的文件', command: '命令', bash: '命令行', task_notification: '任务通知', compact_summary: '压缩摘要', skill: '技能', teammate: '队友', hook: '钩子',
+    tool_result: '工具结果', output: '输出', interrupt: '中断', injected: '注入的文字', request_error: '请求失败', image: '图片', document: '文档', compaction: '压缩', retry: '重试', replaced: '被替换的结果', notice: '通知', context: '附加内容', block: '内容块', notification: '通知',
+    lost_link: '断链', boundary: '压缩边界', context_cleared: '上下文已清空', copy_of_first_prompt: '首个提示的副本', rewind_to_start: '回到开头', parentless_prompts: '没有上文的提示', auto: '自动', manual: '手动',
+    running: '运行中', done: '完成', failed: '失败', stopped: '已停止', unfinished: '未完成', unknown: '未知', reply: '回答', thinking: '思考', tool_call: '工具调用', attachment: '附件', system: '系统提示', summary: '摘要', text: '文字',
+    rejected: '被拒绝', interrupted: '被中断', timeout: '超时', not_read: '文件未先读取', changed_since_read: '读取后被修改', too_large: '过大', ambiguous_edit: '修改位置不唯一', no_change: '没有变化', text_not_found: '找不到文字', cell_not_found: '找不到单元格',
+    file_not_found: '找不到文件', permission: '没有权限', unknown_command: '未知命令', port_in_use: '端口被占用', syntax: '语法错误', api: '接口错误', connection: '连接错误', crash: '崩溃', other: '其他',
+  } as Record<string, string>,
   lines: (count) => `${n(count)} 行`, running: '运行中',
   showAll: (lines, size) => `显示其余 ${n(lines)} 行${size ? `（${size}）` : ''}`, showFirst: (lines) => `再显示 ${n(lines)} 行`,
   copyInput: '复制输入', copyOutput: '复制输出', copyPath: '复制路径', copyLink: '复制链接', copyText: '复制文本', split: '并排', unified: '合并',
@@ -60,11 +78,14 @@ export const zh: Texts = {
   modelNow: '现在', modelAt: (turn, at, total) => `第 ${turn} 轮，${n(at)} / ${n(total)}`, modelSlider: '从哪个条目恢复会话', modelToNow: '回到现在',
   modelMessagesThen: (count, tokens) => `${n(count)} 条消息，约 ${tokens} 个文本词元：当时恢复会话 Claude Code 会发送的内容`,
   writers: (count) => `${count} 个写入者`, writersHint: '有多个 Claude Code 进程打开了此会话，它们的消息可能落在不同的分支上。',
-  has: '只看有', hasFilters: { errors: '错误', compactions: '压缩', branches: '分支', damage: '问题' }, counted: (done, total) => `已读 ${n(done)} / ${n(total)}`,
+  has: '只看有', hasFilters: { errors: '错误', compactions: '压缩', branches: '分支', damage: '问题', copies: '副本', idle: '停顿', starred: '星标' }, counted: (done, total) => `已读 ${n(done)} / ${n(total)}`,
   inAgents: (count) => `子代理中有 ${n(count)} 个结果`, whyReplies: (key) => `${key} 的回复`, replyCount: (shown, total) => (shown < total ? `${n(total)} 个回复中费用最高的 ${n(shown)} 个` : `${n(total)} 个回复`), copies: (count) => `${n(count)} 个副本`, replyLink: '打开回复',
   turnCount: (count) => `${n(count)} 轮`, cacheHits: (percent) => `提示的 ${percent} % 来自缓存`, averageTime: '平均', whyFailed: '调用失败的原因', example: '示例', editedFiles: '修改的文件', edited: '次修改', turnsByHour: '按星期和小时的轮次',
   healthStop: '停止', healthProgress: (done, total) => `已检查 ${n(done)} / ${n(total)} 个会话`, healthSum: (errors, warnings, sessions) => `${n(sessions)} 个会话中有 ${n(errors)} 个错误和 ${n(warnings)} 个警告`,
   lostMessages: (count) => `Claude Code 在这里会丢失 ${n(count)} 条消息；`, repairShows: '会显示如何找回它们。',
+planShow: '显示修复计划', planHide: '收起修复计划', planEmpty: '没有需要修复的内容。', planNew: (count) => `${n(count)} 个新行`, planLines: (lines, more) => `第 ${lines} 行${more > 0 ? `，另有 ${n(more)} 行` : ''}`,
+  planBefore: '修复前', planAfter: '修复后', planSent: (sent, missing) => `Claude Code 恢复 ${n(sent)} 条消息${missing > 0 ? `，丢失 ${n(missing)} 条` : ''}`, planRefused: '请求会被拒绝：', planObstacle: 'Claude Code 不会恢复此会话：',
+  planBranch: (messages) => `不包括一个有 ${n(messages)} 条消息的分支。改为继续它：`, planRewritten: (size) => `文件会重新写为 ${size}；旧文件保留为备份。`, planApply: '没有改动任何内容。执行修复的命令：', helps: '可用的命令：',
   repairPlan: '此命令显示修复会改变什么，但不做任何改变：', copyCommand: '复制命令',
 
   find: '在此对话中查找', findCount: (at, total) => (total === 0 ? '没有结果' : `${at} / ${n(total)}`), next: '下一个', previous: '上一个',
@@ -97,6 +118,6 @@ export const zh: Texts = {
     branch: '下一个分支', open: '打开或关闭卡片', openTurn: '打开或关闭本轮', openAll: '打开或关闭所有轮', read: '阅读', work: '过程', model: '模型', raw: '原始', inspector: '检查器', nextTab: '下一个标签', previousTab: '上一个标签', outline: '大纲',
     start: '开头', end: '末尾并跟随', sessions: '会话', search: '搜索', usage: '用量', health: '健康', out: '离开子代理', into: '进入子代理',
     nextSession: '下一个会话', previousSession: '上一个会话', copyLink: '复制此行链接', copyText: '复制此行文本', copyResume: '复制恢复命令', theme: '主题', split: '并排显示差异', close: '关闭，然后返回', help: '列出快捷键',
-    mark: '标记此行', toMark: '跳到标记', compare: '此行的压缩、分支或文件', exportFile: '导出',
+    star: '给会话加星标', mark: '标记此行', toMark: '跳到标记', compare: '此行的压缩、分支或文件', exportFile: '导出',
   },
 };

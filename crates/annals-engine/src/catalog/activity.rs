@@ -12,6 +12,9 @@ use memchr::memmem;
 use super::project::with_upper_drive;
 use crate::fold::Fold;
 
+/// More roots of a file are not kept.
+const MOST_ROOTS: usize = 1000;
+
 /// What was done in a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Activity {
@@ -21,15 +24,19 @@ pub(crate) struct Activity {
     pub(super) tools: BTreeSet<String>,
     /// Files that calls name.
     pub(super) files: BTreeSet<String>,
+    /// The uuids of messages without a parent, and those that they were copied from. Copies of a conversation begin with one, so that
+    /// sessions with the same entries have one in common.
+    pub(super) roots: BTreeSet<String>,
 }
 
 impl Fold for Activity {
     const NAME: &'static str = "activity";
-    const VERSION: i64 = 1;
+    const VERSION: i64 = 2;
 
     fn add(&mut self, entry: &Entry<'_>) {
         let is_message = entry.kind().is_prompt_or_reply();
         self.messages += u64::from(is_message && !entry.has(Flag::Sidechain));
+        self.add_root(entry);
         if entry.kind() != Kind::Assistant || memmem::find(entry.bytes(), b"tool_use").is_none() {
             return;
         }
@@ -42,6 +49,21 @@ impl Fold for Activity {
 }
 
 impl Activity {
+    /// Notes an entry with which a conversation begins.
+    fn add_root(&mut self, entry: &Entry<'_>) {
+        let head = entry.head();
+        let is_root = head.kind.is_message() && head.parent.is_none() && !entry.has(Flag::Sidechain);
+        // A damaged file may have a root in each line.
+        if !is_root || self.roots.len() >= MOST_ROOTS {
+            return;
+        }
+        self.roots.extend(head.id.map(|id| id.decode().into_owned()));
+        if memmem::find(entry.bytes(), b"forkedFrom").is_some() {
+            let from = entry.body().and_then(|body| body.get("forkedFrom"));
+            self.roots.extend(from.and_then(|from| from.text("messageUuid")).map(Into::into));
+        }
+    }
+
     /// Takes over what a subagent did.
     pub(super) fn include(&mut self, agent: &Activity) {
         self.tools.extend(agent.tools.iter().cloned());
@@ -151,6 +173,23 @@ mod tests {
             assert_eq!(activity.has_file(wanted, cwd), found, "{wanted}");
         }
         assert!(!activity.has_file("/srv/app/notes/todo.md", None));
+    }
+
+    #[test]
+    fn a_conversation_begins_with_messages_that_have_no_parent() {
+        let lines = [
+            r#"{"type":"file-history-snapshot","messageId":"0"}"#,
+            r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"content":"x"}}"#,
+            r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"content":[]}}"#,
+            r#"{"type":"user","uuid":"s","parentUuid":null,"isSidechain":true,"message":{"content":"x"}}"#,
+            r#"{"type":"system","subtype":"compact_boundary","uuid":"c","parentUuid":null,"logicalParentUuid":"b"}"#,
+            r#"{"type":"user","uuid":"d","parentUuid":null,"forkedFrom":{"sessionId":"t","messageUuid":"e"}}"#,
+        ];
+        let mut activity = Activity::default();
+        for line in lines {
+            activity.add(&Entry::new(line.as_bytes()));
+        }
+        assert_eq!(activity.roots.into_iter().collect::<Vec<_>>(), ["a", "c", "d", "e"]);
     }
 
     #[test]

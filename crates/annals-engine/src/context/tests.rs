@@ -14,8 +14,14 @@ fn context_of(lines: &[String]) -> ContextUse {
         line.replacen('{', &format!(r#"{{"uuid":"u{number}","parentUuid":{parent},"timestamp":"{time}","#), 1)
     });
     fs::write(&path, lines.map(|line| line + "\n").collect::<String>()).unwrap();
-    let snapshot = Snapshot::take(TranscriptFile::at(&path)).unwrap();
-    context_use(&Conversation::of(&snapshot).unwrap()).unwrap()
+    let mut prompts = PromptSizes::default();
+    let snapshot = Snapshot::take_with(TranscriptFile::at(&path), |entry, _, _| prompts.add(entry)).unwrap();
+    let conversation = Conversation::of(&snapshot).unwrap();
+    let context = context_use(&conversation).unwrap();
+    // A list says the same without reading entries twice.
+    let expected = ContextLevel { tokens: context.tokens, window: context.window };
+    assert_eq!(prompts.fill(&conversation), expected);
+    context
 }
 
 fn prompt(text: &str) -> String {

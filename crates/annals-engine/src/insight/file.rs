@@ -138,19 +138,7 @@ impl Lines {
 
     /// Counts the lines that an edit added and removed. An entry with the result of an edit has no other result.
     fn add_result(&mut self, entry: &Entry<'_>) {
-        let Some(ToolUseResult::Object(output)) =
-            entry.view::<User<'_>>().and_then(|user| user.tool_use_result())
-        else {
-            return;
-        };
-        let Some(changes) = changed_lines(output) else { return };
-        let result = entry.content().blocks().find_map(|block| match block {
-            Block::ToolResult(result) => result.tool_use_id().map(Cow::into_owned),
-            _ => None,
-        });
-        if let Some(id) = result {
-            self.changes.insert(id, changes);
-        }
+        self.changes.extend(changed_lines_of(entry));
     }
 
     /// Returns the branch that was checked out at a line.
@@ -166,6 +154,21 @@ fn call_line(call: &ToolUse<'_>) -> CallLine {
     let skill = if name == "Skill" { input("skill").or_else(|| input("command")) } else { None };
     let agent_type = if name == "Task" || name == "Agent" { input("subagent_type") } else { None };
     CallLine { changed_file: tool::changed_file(call), skill, agent_type, name }
+}
+
+/// Returns the call that an entry answers, if it is an edit, with how many lines that added and removed.
+pub(crate) fn changed_lines_of(entry: &Entry<'_>) -> Option<(String, (u64, u64))> {
+    let Some(ToolUseResult::Object(output)) =
+        entry.view::<User<'_>>().and_then(|user| user.tool_use_result())
+    else {
+        return None;
+    };
+    let changes = changed_lines(output)?;
+    let call = entry.content().blocks().find_map(|block| match block {
+        Block::ToolResult(result) => result.tool_use_id().map(Cow::into_owned),
+        _ => None,
+    });
+    Some((call?, changes))
 }
 
 /// Returns how many lines an edit added and removed, from the patch in its result. A new file has no patch, but its content.

@@ -20,7 +20,8 @@ fn card(name: &str, input: &str, result: &str, output: &str) -> String {
 fn text_of(parts: &CallParts<'_>) -> String {
     let card = parts.card();
     let changes = card.changes.map_or_else(String::new, |(added, removed)| format!(" +{added} −{removed}"));
-    let mut out = format!("{} | {} | {}{changes}\n", card.name, card.title, card.facts.join(", "));
+    let words: Vec<_> = card.facts.iter().map(Fact::words).collect();
+    let mut out = format!("{} | {} | {}{changes}\n", card.name, card.title, words.join(", "));
     crate::text::nodes(&parts.input(), "> ", &mut out);
     crate::text::nodes(&parts.output().0, "< ", &mut out);
     out

@@ -76,7 +76,11 @@ fn no_id_and_no_path_leads_anywhere_else() {
                 if field == "sessionId" && !matches!(method, Method::HistoryList | Method::HistoryProjects) {
                     let refused = world.ask(method.name(), &params).is_err();
                     assert!(
-                        refused || matches!(method, Method::HistoryTrash | Method::HistoryStatus),
+                        refused
+                            || matches!(
+                                method,
+                                Method::HistoryTrash | Method::HistoryStatus | Method::HistoryCopies
+                            ),
                         "{method:?} {harm}"
                     );
                 }
@@ -109,6 +113,7 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
                     | Method::HistorySearch
                     | Method::HistoryUsage
                     | Method::HistoryInsight
+                    | Method::HistoryCopies
                     | Method::HistoryTrash
                     | Method::HistoryStatus
             ) || matches!(method, Method::HistoryWatch | Method::HistoryUnwatch | Method::HistoryRestore)
@@ -131,6 +136,8 @@ fn links_that_lead_out_of_the_folders_are_not_followed() {
         let found = world.get("history/search", &params);
         assert_eq!(found["hits"], json!([]), "{found}");
     }
+    // Both links lead to files with the same entries.
+    assert_eq!(world.get("history/copies", &json!({}))["groups"], json!([]));
     let usage = world.get("history/usage", &json!({"by": "session"}));
     assert!(!usage.to_string().contains(by_file) && !usage.to_string().contains(KETTLE), "{usage}");
     let insight = world.get("history/insight", &json!({}));

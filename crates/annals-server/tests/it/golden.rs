@@ -126,6 +126,18 @@ const ADDITIONS: &[Addition] = &[
         spellings: &[r#""history/skeleton","history/rows","history/part","history/locate","#],
         reason: "a viewer is sent rows",
     },
+    Addition {
+        method: "history/status",
+        spellings: &[r#""history/repair","history/lineage","history/copies","#],
+        reason: "a viewer shows what a repair would change, and where else entries are",
+    },
+    Addition {
+        method: "history/stats",
+        spellings: &[
+            r#","changedFiles":0,"linesAdded":0,"linesRemoved":0,"idlePauses":0,"contextTokens":null,"contextWindowTokens":null"#,
+        ],
+        reason: "figures include what was edited, how full the context is, and long pauses",
+    },
 ];
 
 /// A request of a file, the answers that stand below it, and the answers that came.

@@ -73,7 +73,7 @@ fn with_reveal(params: &Value) -> Value {
 }
 
 /// The methods that [`requests`] does not have.
-const NOT_REQUESTED: [Method; 15] = [
+const NOT_REQUESTED: [Method; 18] = [
     // It needs the copy of a file: see `versions_of_files_are_masked`.
     Method::HistoryFile,
     // They need the revision of a skeleton: see `rows_and_parts_are_masked`.
@@ -94,6 +94,9 @@ const NOT_REQUESTED: [Method; 15] = [
     Method::HistoryUnarchive,
     Method::HistoryRestore,
     Method::HistoryStatus,
+    Method::HistoryRepair,
+    Method::HistoryLineage,
+    Method::HistoryCopies,
 ];
 
 #[test]

@@ -29,7 +29,7 @@ use columns::{Key, path_bytes};
 use table::{RowReader, Table};
 
 /// The version of the layout. A file of another version is removed.
-const VERSION: i64 = 17;
+const VERSION: i64 = 18;
 
 const FACTS: Table<Facts> = Table { name: "facts", columns: columns::FACTS };
 const ACTIVITY: Table<FileFold<Activity>> = Table { name: Activity::NAME, columns: columns::ACTIVITY };
@@ -351,6 +351,7 @@ mod tests {
                 messages: 5,
                 tools: names(&["Bash", "Read"]),
                 files: names(&["/a b", "/天气"]),
+                roots: names(&["r1", "r2"]),
             },
             progress: FoldPosition { checkpoint, lines: 6 },
         };

@@ -89,6 +89,7 @@ pub(super) const ACTIVITY: &[Column<FileFold<Activity>>] = &[
     Column { name: "messages_checksum", kind: Kind::Checksum },
     column!("tools", state.tools),
     column!("files", state.files),
+    column!("roots", state.roots),
     column!("checkpoint", progress.checkpoint),
     column!("lines", progress.lines),
     Column { name: "checksum", kind: Kind::Checksum },

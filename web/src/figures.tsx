@@ -1,0 +1,3 @@
+/** The places that most visits do not open: they are loaded when they are. */
+export { Health } from './health.tsx';
+export { Usage } from './usage.tsx';
