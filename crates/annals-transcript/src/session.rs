@@ -210,6 +210,17 @@ struct BlockMembers<'a> {
     content: Option<Value<'a>>,
 }
 
+/// A member of a content block that decides its kind.
+#[derive(Clone, Copy)]
+enum BlockMember {
+    Name,
+    Text,
+    OwnId,
+    AnsweredId,
+    IsError,
+    Content,
+}
+
 impl<'a> BlockMembers<'a> {
     fn of(block: Value<'a>) -> Self {
         let mut members = Self::default();
@@ -218,14 +229,25 @@ impl<'a> BlockMembers<'a> {
     }
 
     fn add(&mut self, key: JsonStr<'a>, value: Value<'a>) {
-        match &*key.decode_bytes() {
-            b"type" => self.name = value.as_str(),
-            b"text" => self.text = value.as_str(),
-            b"id" => self.own_id = value.as_str(),
-            b"tool_use_id" => self.answered_id = value.as_str(),
-            b"is_error" => self.is_error = value.as_bool() == Some(true),
-            b"content" => self.content = Some(value),
-            _ => {}
+        let member = key.named(|key| {
+            Some(match key {
+                b"type" => BlockMember::Name,
+                b"text" => BlockMember::Text,
+                b"id" => BlockMember::OwnId,
+                b"tool_use_id" => BlockMember::AnsweredId,
+                b"is_error" => BlockMember::IsError,
+                b"content" => BlockMember::Content,
+                _ => return None,
+            })
+        });
+        match member {
+            Some(BlockMember::Name) => self.name = value.as_str(),
+            Some(BlockMember::Text) => self.text = value.as_str(),
+            Some(BlockMember::OwnId) => self.own_id = value.as_str(),
+            Some(BlockMember::AnsweredId) => self.answered_id = value.as_str(),
+            Some(BlockMember::IsError) => self.is_error = value.as_bool() == Some(true),
+            Some(BlockMember::Content) => self.content = Some(value),
+            None => {}
         }
     }
 
@@ -445,7 +467,7 @@ impl Session {
             time: head.time().map(Timestamp::as_millisecond),
             problem,
             is_work: turn::is_work(entry, is_synthetic, answered),
-            tells_states: answered.is_some() && ResultStates::may_differ_from_blocks(entry.bytes()),
+            tells_states: answered.is_some() && ResultStates::may_differ_from_blocks(entry),
             flags: head.flags() | flags_of_body(entry, is_synthetic, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
@@ -575,8 +597,9 @@ impl Session {
 
 /// Returns whether the type of a message occurs in the bytes of a line, in the spelling of Claude Code.
 fn names_message(line: &[u8]) -> bool {
-    let spellings: [&[u8]; 2] = [br#""type":"user""#, br#""type":"assistant""#];
-    spellings.iter().any(|spelling| memchr::memmem::find(line, spelling).is_some())
+    static USER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br#""type":"user""#));
+    static REPLY: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br#""type":"assistant""#));
+    USER.find(line).is_some() || REPLY.find(line).is_some()
 }
 
 /// Returns the flags that depend on the body of an entry, which its head does not include.
@@ -594,7 +617,8 @@ fn flags_of_body(entry: &Entry<'_>, is_synthetic: bool, blocks: &[BlockSpan]) ->
                     entry.has(Flag::Meta) && begins_with_any(text.as_deref(), &["<local-command-caveat>"]),
                 ),
                 (Flag::CommandText, begins_with_any(text.as_deref(), &COMMAND_TAGS)),
-                (Flag::Companion, is_companion(entry)),
+                // CHAIN 6.4.
+                (Flag::Companion, entry.has(Flag::TurnCompanion) || entry.has(Flag::FromTool)),
             ]
         }
         Kind::Assistant => &[
@@ -647,18 +671,6 @@ fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
         Block::ToolResult(result) => Some(result.content()),
         _ => None,
     }
-}
-
-/// Returns whether Claude Code delivers a user entry with a reply (CHAIN 6.4). Few entries name one of the members.
-fn is_companion(entry: &Entry<'_>) -> bool {
-    static TURN_COMPANION: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("turnCompanion"));
-    static SOURCE_TOOL: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("sourceToolUseID"));
-    let member = |name: &Finder<'_>| {
-        name.find(entry.bytes())?;
-        entry.body()?.get(str::from_utf8(name.needle()).ok()?)
-    };
-    member(&TURN_COMPANION).is_some_and(|value| value.bytes() == b"true")
-        || member(&SOURCE_TOOL).is_some_and(|value| value.as_str().is_some())
 }
 
 fn is_local_command(entry: &Entry<'_>) -> bool {
