@@ -80,6 +80,10 @@ pub struct Node {
     pub(crate) is_work: bool,
     /// Whether its line may tell more than its blocks about how the calls ended that it answers.
     pub(crate) tells_states: bool,
+    /// Whether it is an object that spans lines.
+    spans_lines: bool,
+    /// Whether it is one in a file that Claude Code reads line by line.
+    is_in_pieces: bool,
     flags: u32,
     blocks: Range<u32>,
     boundary: Option<u32>,
@@ -91,9 +95,10 @@ impl Node {
         self.flags & flag.bit() != 0
     }
 
-    /// Returns whether Claude Code reads the entry. It does not read the damaged lines that annals salvages.
+    /// Returns whether Claude Code reads the entry. It does not read the damaged lines that annals salvages, and in a large file no
+    /// objects that span lines (CHAIN 2.0).
     pub fn is_read_by_claude_code(&self) -> bool {
-        self.kind != Kind::Noise && self.problem.is_none()
+        self.kind != Kind::Noise && self.problem.is_none() && !self.is_in_pieces
     }
 
     /// Returns whether Claude Code loads the entry as a message, so that it can be part of the conversation.
@@ -333,13 +338,26 @@ impl Session {
         let mut reader = reader.with_grammar_check();
         while let Some(entry) = reader.read()? {
             let problem = entry.verify();
+            self.note_span(entry.at().line - u64::from(self.ends_in_newline));
             let blocks = self.add(&entry, problem);
             visit(&entry, problem, &self.blocks[blocks]);
             self.ends_in_newline = entry.ends_in_newline();
         }
         self.end = reader.position();
+        self.note_span(self.end.line - 1);
+        let is_large = self.size() > LARGE;
+        for node in &mut self.nodes {
+            node.is_in_pieces = is_large && node.spans_lines;
+        }
         self.unify_ids();
         Ok(())
+    }
+
+    /// Notes whether the last entry spans lines: `last_line` is the one that it ends in.
+    fn note_span(&mut self, last_line: u64) {
+        if let Some(last) = self.nodes.last_mut() {
+            last.spans_lines = last.at.line < last_line;
+        }
     }
 
     /// Treats the sidechain as the main conversation: a subagent's own transcript has no other.
@@ -468,6 +486,8 @@ impl Session {
             problem,
             is_work: turn::is_work(entry, is_synthetic, answered),
             tells_states: answered.is_some() && ResultStates::may_differ_from_blocks(entry),
+            spans_lines: false,
+            is_in_pieces: false,
             flags: head.flags() | flags_of_body(entry, is_synthetic, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
@@ -676,6 +696,9 @@ fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
 fn is_local_command(entry: &Entry<'_>) -> bool {
     entry.kind() == Kind::System && entry.head().subtype.is_some_and(|subtype| subtype == *"local_command")
 }
+
+/// Claude Code reads only parts of files that are larger than this, and these line by line (CHAIN 2.0).
+pub(crate) const LARGE: u64 = 5 * 1024 * 1024;
 
 /// The id in a `last-prompt` that means: no entry.
 pub(crate) const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";
