@@ -80,17 +80,37 @@ pub(crate) struct Graph<'s> {
     pub(crate) sequence: Vec<ItemIndex>,
     /// The position of each item in `sequence`.
     position: Vec<usize>,
-    /// Items with the same content as another one, under another uuid, by item.
-    twins: HashMap<ItemIndex, ItemIndex>,
+    /// For each item another one with the same content under another uuid.
+    twins: Vec<Option<ItemIndex>>,
     /// Whether a link was taken from a copy, so that an entry may stand before its parent.
     has_forward_links: bool,
 }
 
-/// What two entries have in common if one is a copy of the other: type, reply, time, and the kinds, calls and lengths of blocks.
-type Content = (Kind, Option<Id>, Option<i64>, Vec<(BlockKind, Option<Id>, u64)>);
+/// What two entries have in common if one is a copy of the other, but for their time: type, reply, and the kinds, calls and lengths of blocks.
+type Content = (Kind, Option<Id>, Vec<(BlockKind, Option<Id>, u64)>);
 
-/// The entries that make each call.
-pub(crate) type Calls = HashMap<Id, Vec<ItemIndex>>;
+/// The entries that make each call, in the order of the conversation.
+pub(crate) struct Calls(Vec<(Id, ItemIndex)>);
+
+impl Calls {
+    /// Returns the entries that make a call, each with the call.
+    pub(super) fn callers(&self, call: Id) -> &[(Id, ItemIndex)] {
+        members(&self.0, &call)
+    }
+
+    /// Returns the last entry before a position of the conversation that makes a call.
+    pub(super) fn last_before(&self, graph: &Graph<'_>, call: Id, position: usize) -> Option<ItemIndex> {
+        let callers = self.callers(call);
+        let before = callers.partition_point(|&(_, one)| graph.position(one) < position);
+        callers[..before].last().map(|&(_, one)| one)
+    }
+}
+
+/// Returns the members of a group in a list that is sorted by group, each with the group.
+pub(super) fn members<'m, G: Ord>(pairs: &'m [(G, ItemIndex)], group: &G) -> &'m [(G, ItemIndex)] {
+    let rest = &pairs[pairs.partition_point(|(other, _)| other < group)..];
+    &rest[..rest.partition_point(|(other, _)| other == group)]
+}
 
 /// Places of entries that were written again because they could not be read: they belong where the broken line stands.
 pub(crate) type Places = HashMap<String, u64>;
@@ -150,7 +170,7 @@ impl<'s> Graph<'s> {
 
     /// Returns the other entry with the same content.
     pub(crate) fn twin(&self, item: ItemIndex) -> Option<ItemIndex> {
-        self.twins.get(&item).copied()
+        self.twins[item]
     }
 
     /// Returns the path from an item to the beginning, the beginning first.
@@ -194,7 +214,7 @@ impl<'s> Graph<'s> {
             bridges: HashMap::new(),
             sequence: Vec::new(),
             position: Vec::new(),
-            twins: HashMap::new(),
+            twins: Vec::new(),
             has_forward_links: false,
         };
         for (index, node) in session.nodes().iter().enumerate() {
@@ -225,7 +245,9 @@ impl<'s> Graph<'s> {
             }
             return;
         }
-        let place = places.get(&self.session.id_texts().get(id)).copied().unwrap_or(node.at.offset);
+        let own_place =
+            || if places.is_empty() { None } else { places.get(&self.session.id_texts().get(id)).copied() };
+        let place = own_place().unwrap_or(node.at.offset);
         self.by_id[id.index()] = Some(self.items.len());
         let is_side = node.has(Flag::Sidechain);
         self.items.push(Item {
@@ -391,19 +413,29 @@ impl<'s> Graph<'s> {
 
     /// Finds messages that were written twice under different uuids.
     fn find_twins(&mut self) {
-        let mut seen: HashMap<Content, ItemIndex> = HashMap::new();
-        for &item in &self.sequence {
-            let node = self.node(item);
-            if !node.kind.is_prompt_or_reply() || node.time.is_none() || self.items[item].is_side {
-                continue;
-            }
-            let blocks = self.session.blocks(node).iter();
-            let blocks = blocks.map(|block| (block.kind, block.tool, block.length)).collect();
-            if let Some(other) = seen.insert((node.kind, node.message_id, node.time, blocks), item) {
-                self.twins.insert(item, other);
-                self.twins.entry(other).or_insert(item);
+        self.twins = vec![None; self.items.len()];
+        let is_copied =
+            |item: &ItemIndex| self.node(*item).kind.is_prompt_or_reply() && !self.items[*item].is_side;
+        let timed = self.sequence.iter().copied().filter(is_copied);
+        let mut timed: Vec<(i64, ItemIndex)> =
+            timed.filter_map(|item| Some((self.node(item).time?, item))).collect();
+        // Nearly all entries have a time of their own, so that few are compared. Those of one time stay in the order of the conversation.
+        timed.sort_by_key(|&(time, _)| time);
+        for same_time in timed.chunk_by(|one, next| one.0 == next.0).filter(|same| same.len() > 1) {
+            let mut seen: HashMap<Content, ItemIndex> = HashMap::new();
+            for &(_, item) in same_time {
+                if let Some(other) = seen.insert(self.content(item), item) {
+                    self.twins[item] = Some(other);
+                    self.twins[other].get_or_insert(item);
+                }
             }
         }
+    }
+
+    fn content(&self, item: ItemIndex) -> Content {
+        let node = self.node(item);
+        let blocks = self.session.blocks(node).iter();
+        (node.kind, node.message_id, blocks.map(|block| (block.kind, block.tool, block.length)).collect())
     }
 
     /// Gives a parent to every entry of the main conversation that lost its own.
@@ -498,26 +530,21 @@ impl<'s> Graph<'s> {
 
     /// Returns the entries that make each call, in the order of the conversation.
     pub(crate) fn calls(&self) -> Calls {
-        let mut calls = Calls::new();
+        let mut calls = Vec::new();
         for &item in self.sequence.iter().filter(|&&item| !self.items[item].is_side) {
             let blocks = self.session.blocks(self.node(item)).iter();
-            for call in blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
-            {
-                calls.entry(call).or_default().push(item);
-            }
+            let made = blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool);
+            calls.extend(made.map(|call| (call, item)));
         }
-        calls
+        calls.sort_by_key(|&(call, _)| call);
+        Calls(calls)
     }
 
     /// Returns the last entry before a result that makes the call that it answers.
     fn call_of(&self, item: ItemIndex, calls: &Calls) -> Option<ItemIndex> {
         let blocks = self.session.blocks(self.node(item)).iter();
         let answered = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
-        let last_before = |call: Id| {
-            let callers = calls.get(&call)?;
-            let before = callers.partition_point(|&one| self.position[one] < self.position[item]);
-            callers[..before].last().copied()
-        };
+        let last_before = |call: Id| calls.last_before(self, call, self.position[item]);
         let callers = answered.filter_map(|block| block.tool).filter_map(last_before);
         callers.max_by_key(|&one| self.position[one])
     }

@@ -1,12 +1,12 @@
 //! The conversation that a session should resume with: everything that can still be read, in order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 
 use annals_transcript::session::{BlockKind, Id};
 use annals_transcript::{Flag, Kind};
 
-use super::graph::{Break, Calls, Graph, ItemIndex, Link};
+use super::graph::{Break, Calls, Graph, ItemIndex, Link, members};
 
 /// The conversation as it was meant.
 #[derive(Debug)]
@@ -67,13 +67,14 @@ fn kept(graph: &Graph<'_>, boundary: ItemIndex) -> Option<(Option<ItemIndex>, Ve
 /// Adds the lines and results of replies that do not stand on the path: parallel calls branch.
 fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     let replies = Replies::of(graph);
-    let on_line: HashSet<ItemIndex> = line.iter().copied().collect();
-    let mut is_added: HashSet<ItemIndex> = HashSet::new();
+    let mut on_line = vec![false; graph.items.len()];
+    line.iter().for_each(|&item| on_line[item] = true);
+    let mut is_added = vec![false; graph.items.len()];
     // What is inserted before each index of the line.
     let mut inserted: Vec<(usize, ItemIndex)> = Vec::new();
     for (reply, stretch) in stretches(graph, line) {
         let mut missing = replies.missing(graph, reply, &on_line);
-        missing.retain(|&item| is_added.insert(item));
+        missing.retain(|&item| !std::mem::replace(&mut is_added[item], true));
         missing.sort_by_key(|&item| graph.position(item));
         let mut at = stretch.start + 1;
         for item in missing {
@@ -85,7 +86,7 @@ fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     }
     inserted.sort_by_key(|&(at, item)| (at, graph.position(item)));
     let mut inserted = inserted.into_iter().peekable();
-    let mut entries = Vec::with_capacity(line.len() + is_added.len());
+    let mut entries = Vec::with_capacity(line.len() + inserted.len());
     for (index, &item) in line.iter().enumerate() {
         entries.extend(std::iter::from_fn(|| inserted.next_if(|&(at, _)| at == index)).map(|(_, one)| one));
         entries.push(item);
@@ -97,11 +98,11 @@ fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
 /// Returns the stretch of each reply in a line: from its first entry to its last one and the results behind that.
 fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
     let mut stretches: Vec<(Id, Range<usize>)> = Vec::new();
-    let mut index_of: HashMap<Id, usize> = HashMap::new();
+    let mut index_of = vec![None; graph.session.id_count()];
     for (at, &item) in line.iter().enumerate() {
         let node = graph.node(item);
         let Some(reply) = node.message_id.filter(|_| node.kind == Kind::Assistant) else { continue };
-        let index = *index_of.entry(reply).or_insert(stretches.len());
+        let index = *index_of[reply.index()].get_or_insert(stretches.len());
         match stretches.get_mut(index) {
             Some((_, stretch)) => stretch.end = at + 1,
             None => stretches.push((reply, at..at + 1)),
@@ -125,8 +126,7 @@ impl Callers {
     /// Returns the entry whose call a result answers. Of several calls with the same id, it is the one that the result hangs on, or else the
     /// last one before it.
     pub(crate) fn of_result(&self, graph: &Graph<'_>, call: Id, result: ItemIndex) -> Option<ItemIndex> {
-        let callers = self.0.get(&call).map_or(&[][..], Vec::as_slice);
-        if let [only] = callers {
+        if let [(_, only)] = self.0.callers(call) {
             return Some(*only);
         }
         let makes_call = |item: &ItemIndex| {
@@ -134,20 +134,19 @@ impl Callers {
             blocks.filter(|block| block.kind == BlockKind::ToolUse).any(|block| block.tool == Some(call))
         };
         let parent = graph.items[result].parent.item().filter(makes_call);
-        let before = callers.partition_point(|&one| graph.position(one) < graph.position(result));
-        parent.or_else(|| callers[..before].last().copied())
+        parent.or_else(|| self.0.last_before(graph, call, graph.position(result)))
     }
 }
 
 /// The lines of each reply, and the results of the calls of each line, in the order of the conversation.
 struct Replies {
-    lines: HashMap<Id, Vec<ItemIndex>>,
-    results: HashMap<(Id, Option<ItemIndex>), Vec<ItemIndex>>,
+    lines: Vec<(Id, ItemIndex)>,
+    results: Vec<((Id, Option<ItemIndex>), ItemIndex)>,
 }
 
 impl Replies {
     fn of(graph: &Graph<'_>) -> Self {
-        let mut replies = Self { lines: HashMap::new(), results: HashMap::new() };
+        let mut replies = Self { lines: Vec::new(), results: Vec::new() };
         let callers = Callers::of(graph);
         for &item in &graph.sequence {
             if graph.items[item].is_side {
@@ -155,39 +154,40 @@ impl Replies {
             }
             let node = graph.node(item);
             if let Some(id) = node.message_id.filter(|_| node.kind == Kind::Assistant) {
-                replies.lines.entry(id).or_default().push(item);
+                replies.lines.push((id, item));
             }
             let blocks = graph.session.blocks(node).iter().filter(|_| node.kind == Kind::User);
             let results = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
             for call in results.filter_map(|block| block.tool) {
                 let caller = callers.of_result(graph, call, item);
-                replies.results.entry((call, caller)).or_default().push(item);
+                replies.results.push(((call, caller), item));
             }
         }
+        replies.lines.sort_by_key(|&(reply, _)| reply);
+        replies.results.sort_by_key(|&(call, _)| call);
         replies
     }
 
     /// Returns the results of the call that a line, or a copy of it, makes.
     fn results_of(&self, graph: &Graph<'_>, call: Id, line: ItemIndex) -> impl Iterator<Item = ItemIndex> {
         let callers = [Some(line), graph.twin(line)].into_iter().flatten().map(Some).chain([None]);
-        callers.filter_map(move |caller| self.results.get(&(call, caller))).flatten().copied()
+        callers.flat_map(move |caller| members(&self.results, &(call, caller))).map(|&(_, result)| result)
     }
 
     /// Returns the lines of a reply that are not on the path, and the results of its calls that have none there.
-    fn missing(&self, graph: &Graph<'_>, reply: Id, on_line: &HashSet<ItemIndex>) -> Vec<ItemIndex> {
-        let lines = self.lines.get(&reply).map_or(&[][..], Vec::as_slice);
-        let is_copy = |item: ItemIndex| graph.twin(item).is_some_and(|twin| on_line.contains(&twin));
-        let (own, missing): (Vec<ItemIndex>, Vec<ItemIndex>) = lines
+    fn missing(&self, graph: &Graph<'_>, reply: Id, on_line: &[bool]) -> Vec<ItemIndex> {
+        let is_copy = |item: ItemIndex| graph.twin(item).is_some_and(|twin| on_line[twin]);
+        let (own, missing): (Vec<ItemIndex>, Vec<ItemIndex>) = members(&self.lines, &reply)
             .iter()
-            .copied()
-            .filter(|&item| on_line.contains(&item) || !is_copy(item))
-            .partition(|item| on_line.contains(item));
+            .map(|&(_, line)| line)
+            .filter(|&item| on_line[item] || !is_copy(item))
+            .partition(|&item| on_line[item]);
         let mut missing = missing;
         for item in own.into_iter().chain(missing.clone()) {
             let blocks = graph.session.blocks(graph.node(item)).iter();
             for call in blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
             {
-                if self.results_of(graph, call, item).any(|result| on_line.contains(&result)) {
+                if self.results_of(graph, call, item).any(|result| on_line[result]) {
                     continue;
                 }
                 let mut results = self.results_of(graph, call, item);
