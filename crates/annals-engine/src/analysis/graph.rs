@@ -86,6 +86,52 @@ pub(crate) struct Graph<'s> {
     has_forward_links: bool,
 }
 
+/// Lines that were moved to the end of the file, with what continues them there.
+struct MovedLines {
+    /// The last entry that hangs on each one, by the file.
+    last_child: Vec<Option<ItemIndex>>,
+    /// How many more entries may be looked at: each search reads the rest of the conversation.
+    most: usize,
+}
+
+impl MovedLines {
+    fn of(graph: &Graph<'_>, order: Order) -> Self {
+        let mut last_child = vec![None; graph.items.len()];
+        for &item in graph.sequence.iter().filter(|_| order == Order::File) {
+            if let Some(parent) = graph.items[item].parent.item() {
+                last_child[parent] = Some(item);
+            }
+        }
+        Self { last_child, most: 64 }
+    }
+
+    /// Returns the end of what hangs on `before` and stands behind `item` in the file, if all of it is older: then it was moved there, and the
+    /// entry, whose parent is lost, did not leave the conversation but continues it.
+    fn end_behind(&mut self, graph: &Graph<'_>, before: ItemIndex, item: ItemIndex) -> Option<ItemIndex> {
+        let child = self.last_child[before]?;
+        let time = graph.node(item).time?;
+        let is_behind = graph.position(child) > graph.position(item) && graph.node(child).time? < time;
+        if !is_behind || graph.items[child].is_side || self.most == 0 {
+            return None;
+        }
+        self.most -= 1;
+        let mut is_below = vec![false; graph.items.len()];
+        is_below[child] = true;
+        let mut end = None;
+        for &one in &graph.sequence[graph.position(child)..] {
+            is_below[one] |= graph.items[one].parent.item().is_some_and(|parent| is_below[parent]);
+            if !is_below[one] {
+                continue;
+            }
+            if one == item || graph.node(one).time.is_some_and(|other| other > time) {
+                return None;
+            }
+            end = Some(one);
+        }
+        end.filter(|&end| !graph.hangs_on(end, item))
+    }
+}
+
 /// What two entries have in common if one is a copy of the other, but for their time: type, reply, and the kinds, calls and lengths of blocks.
 type Content = (Kind, Option<Id>, Vec<(BlockKind, Option<Id>, u64)>);
 
@@ -345,13 +391,17 @@ impl<'s> Graph<'s> {
         }
     }
 
-    /// Cuts links to entries that were written later by their place and by their time: nothing hangs on what is not there yet.
+    /// Cuts links to entries that were written later by their place and by their time: nothing hangs on what is not there yet. The entry
+    /// has to have a time itself, and a result never stood before its call.
     fn cut_backward(&mut self, order: Order) {
         let keys = self.keys();
         for item in 0..self.items.len() {
             let Link::Written(parent) = self.items[item].parent else { continue };
-            let (own, other) = (keys[item].time, keys[parent].time);
+            let (own, other) = (self.node(item).time, keys[parent].time);
             let is_later = matches!((own, other), (Some(own), Some(other)) if own < other);
+            if self.answers(item, parent) {
+                continue;
+            }
             // A compaction may keep messages that are older than itself, and link them behind its boundary or its summary.
             if self.node(parent).has(Flag::CompactSummary) || self.is_boundary(parent) {
                 continue;
@@ -361,6 +411,19 @@ impl<'s> Graph<'s> {
                 self.items[item].parent = Link::Lost;
             }
         }
+    }
+
+    /// Returns whether an entry has the result of a call that another one makes.
+    fn answers(&self, item: ItemIndex, caller: ItemIndex) -> bool {
+        let results = self.session.blocks(self.node(item)).iter();
+        let mut results = results.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
+        results.any(|result| result.tool.is_some_and(|call| self.makes_call(caller, call)))
+    }
+
+    /// Returns whether an entry makes a call.
+    pub(super) fn makes_call(&self, item: ItemIndex, call: Id) -> bool {
+        let blocks = self.session.blocks(self.node(item)).iter();
+        blocks.filter(|block| block.kind == BlockKind::ToolUse).any(|block| block.tool == Some(call))
     }
 
     /// Finds entries that are marked as a subagent's although they are part of the main conversation.
@@ -444,6 +507,7 @@ impl<'s> Graph<'s> {
         let calls = self.calls();
         let mut has_child = vec![false; self.items.len()];
         self.parents().into_iter().flatten().for_each(|parent| has_child[parent] = true);
+        let mut moved = MovedLines::of(self, order);
         for position in 0..self.sequence.len() {
             let item = self.sequence[position];
             if self.items[item].is_side || self.items[item].parent.item().is_some() {
@@ -460,7 +524,11 @@ impl<'s> Graph<'s> {
                 self.items[item].parent = Link::Lost;
                 continue;
             }
-            let parent = self.parent_of_twin(item).or_else(|| self.before(item, &calls, &has_child));
+            let before = || {
+                let before = self.before(item, &calls, &has_child)?;
+                Some(moved.end_behind(self, before, item).unwrap_or(before))
+            };
+            let parent = self.parent_of_twin(item).or_else(before);
             if let Some(parent) = parent {
                 has_child[parent] = true;
                 self.has_forward_links |= self.position[parent] > position;

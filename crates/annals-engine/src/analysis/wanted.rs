@@ -1,6 +1,6 @@
 //! The conversation that a session should resume with: everything that can still be read, in order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use annals_transcript::session::{BlockKind, Id};
@@ -116,25 +116,59 @@ fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
 }
 
 /// The entries that make each call, in the order of the conversation.
-pub(crate) struct Callers(Calls);
+pub(crate) struct Callers {
+    calls: Calls,
+    /// For the results of calls whose id several entries have: the entry whose call each result answers.
+    of_repeated: HashMap<(Id, ItemIndex), Option<ItemIndex>>,
+}
 
 impl Callers {
     pub(crate) fn of(graph: &Graph<'_>) -> Self {
-        Self(graph.calls())
+        let mut callers = Self { calls: graph.calls(), of_repeated: HashMap::new() };
+        let mut is_answered: HashSet<(Id, ItemIndex)> = HashSet::new();
+        for &item in graph.sequence.iter().filter(|&&item| !graph.items[item].is_side) {
+            let results = graph.session.blocks(graph.node(item)).iter();
+            let results = results.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
+            for call in results.filter_map(|block| block.tool) {
+                if callers.calls.callers(call).len() > 1 && !callers.of_repeated.contains_key(&(call, item)) {
+                    let caller = callers.of_repeated_call(graph, call, item, &is_answered);
+                    is_answered.extend(caller.map(|caller| (call, caller)));
+                    callers.of_repeated.insert((call, item), caller);
+                }
+            }
+        }
+        callers
     }
 
     /// Returns the entry whose call a result answers. Of several calls with the same id, it is the one that the result hangs on, or else the
-    /// last one before it.
-    pub(crate) fn of_result(&self, graph: &Graph<'_>, call: Id, result: ItemIndex) -> Option<ItemIndex> {
-        if let [(_, only)] = self.0.callers(call) {
-            return Some(*only);
+    /// last one before it. If that has a result already, it is another line of the same reply that has none.
+    pub(crate) fn of_result(&self, call: Id, result: ItemIndex) -> Option<ItemIndex> {
+        match self.calls.callers(call) {
+            [(_, only)] => Some(*only),
+            _ => self.of_repeated.get(&(call, result)).copied().flatten(),
         }
-        let makes_call = |item: &ItemIndex| {
-            let blocks = graph.session.blocks(graph.node(*item)).iter();
-            blocks.filter(|block| block.kind == BlockKind::ToolUse).any(|block| block.tool == Some(call))
-        };
-        let parent = graph.items[result].parent.item().filter(makes_call);
-        parent.or_else(|| self.0.last_before(graph, call, graph.position(result)))
+    }
+
+    fn of_repeated_call(
+        &self,
+        graph: &Graph<'_>,
+        call: Id,
+        result: ItemIndex,
+        is_answered: &HashSet<(Id, ItemIndex)>,
+    ) -> Option<ItemIndex> {
+        let callers = self.calls.callers(call);
+        let parent = graph.items[result].parent.item();
+        let parent = parent.filter(|&parent| graph.makes_call(parent, call));
+        let nearest = parent.or_else(|| self.calls.last_before(graph, call, graph.position(result)))?;
+        if !is_answered.contains(&(call, nearest)) {
+            return Some(nearest);
+        }
+        let reply = graph.node(nearest).message_id;
+        // Lines of a reply stand together: those of other replies end the search. No reply has many calls with one id.
+        let at = callers.partition_point(|&(_, one)| graph.position(one) < graph.position(nearest));
+        let of_reply = callers[..at].iter().rev().take(64).map(|&(_, one)| one);
+        let mut of_reply = of_reply.take_while(|&one| reply.is_some() && graph.node(one).message_id == reply);
+        Some(of_reply.find(|&one| !is_answered.contains(&(call, one))).unwrap_or(nearest))
     }
 }
 
@@ -159,7 +193,7 @@ impl Replies {
             let blocks = graph.session.blocks(node).iter().filter(|_| node.kind == Kind::User);
             let results = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
             for call in results.filter_map(|block| block.tool) {
-                let caller = callers.of_result(graph, call, item);
+                let caller = callers.of_result(call, item);
                 replies.results.push(((call, caller), item));
             }
         }
@@ -200,9 +234,37 @@ impl Replies {
 
 /// Returns the message that the conversation ends with: the last one on which nothing else hangs.
 pub(crate) fn newest_leaf(graph: &Graph<'_>, last_line: Option<ItemIndex>) -> Option<ItemIndex> {
-    let is_tip = tips(graph);
+    let mut is_tip = tips(graph);
     let repeated = last_line.and_then(|last| nearest_message(graph, last)).filter(|&item| is_tip[item]);
-    repeated.or_else(|| graph.sequence.iter().rev().copied().find(|&item| is_tip[item]))
+    repeated.or_else(|| {
+        let newest = |is_tip: &[bool]| graph.sequence.iter().rev().copied().find(|&item| is_tip[item]);
+        let any = newest(&is_tip);
+        drop_answered(graph, &mut is_tip);
+        newest(&is_tip).or(any)
+    })
+}
+
+/// Takes results from the tips that belong to a reply with which the conversation went on elsewhere. Of parallel calls only one result has
+/// something below it, and lines of the others may have been moved to the end of the file.
+fn drop_answered(graph: &Graph<'_>, is_tip: &mut [bool]) {
+    // The reply that each entry is a line of, or hangs on.
+    let mut reply_of: Vec<Option<Id>> = vec![None; graph.items.len()];
+    let mut goes_on = vec![false; graph.session.id_count()];
+    for &item in &graph.sequence {
+        let node = graph.node(item);
+        let above = graph.items[item].parent.item().and_then(|parent| reply_of[parent]);
+        let own = node.message_id.filter(|_| node.kind == Kind::Assistant);
+        reply_of[item] = own.or(above);
+        // Another line of the reply, or a result.
+        let is_part = if own.is_some() { own == above } else { graph.session.has_results(node) };
+        if let Some(above) = above.filter(|_| graph.is_message(item) && !is_part) {
+            goes_on[above.index()] = true;
+        }
+    }
+    for (item, is_tip) in is_tip.iter_mut().enumerate().filter(|(_, is_tip)| **is_tip) {
+        let is_answered = reply_of[item].is_some_and(|reply| goes_on[reply.index()]);
+        *is_tip = !(is_answered && graph.session.has_only_results(graph.node(item)));
+    }
 }
 
 /// Returns the message that an entry belongs to: itself, or the nearest one above it.

@@ -234,11 +234,14 @@ fn missing_field(entry: &Entry<'_>) -> Option<&'static str> {
     if head.parent.is_none() && !head.has(Flag::NullParent) {
         return Some("parentUuid");
     }
+    if !head.kind.is_prompt_or_reply() {
+        // Claude Code asks for the time and the content of prompts and replies only.
+        return None;
+    }
     if head.time().is_none() {
         return Some("timestamp");
     }
-    let speaks = head.kind.is_prompt_or_reply();
-    (speaks && !head.has(Flag::Message)).then_some("message")
+    (!head.has(Flag::Message)).then_some("message")
 }
 
 #[cfg(test)]
@@ -303,6 +306,8 @@ mod tests {
             let line = SOUND.replace(&format!("\"{field}\":"), "\"x\":") + "\n";
             assert_eq!(check(line.as_bytes()), [(1, 1, Issue::MissingField(field))], "{field}");
         }
+        let attachment = SOUND.replace("\"user\"", "\"attachment\"").replace("\"timestamp\":", "\"x\":");
+        assert_eq!(check((attachment + "\n").as_bytes()), [], "no conversation ends with an attachment");
         let no_time = SOUND.replace("2026-01", "yesterday") + "\n";
         assert_eq!(check(no_time.as_bytes()), [(1, 1, Issue::MissingField("timestamp"))]);
     }

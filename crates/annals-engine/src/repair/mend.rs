@@ -146,7 +146,7 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
             let renamed = now.filter(|now| **now != in_file());
             let is_renamed = renamed.is_some();
             let new = if is_result(span) {
-                let caller = callers.of_result(attempt.graph(), id, item);
+                let caller = callers.of_result(id, item);
                 caller.and_then(|caller| calls.answer(id, caller))
             } else {
                 let may_rename = !attempt.is_trial() || renamed_in.contains(&item);
