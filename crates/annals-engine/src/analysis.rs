@@ -8,8 +8,6 @@ pub(crate) mod graph;
 mod order;
 pub(crate) mod wanted;
 
-use std::collections::HashSet;
-
 use annals_transcript::session::{Id, Node, Session};
 use annals_transcript::{Flag, Kind};
 
@@ -58,11 +56,12 @@ impl<'s> Analysis<'s> {
         let path = graph.path(leaf);
         let messages: Vec<ItemIndex> =
             wanted.entries.iter().copied().filter(|&item| !wanted::is_unsent(&graph, item)).collect();
-        let is_wanted: HashSet<ItemIndex> = wanted.entries.iter().copied().collect();
+        let mut is_wanted = vec![false; graph.items.len()];
+        wanted.entries.iter().for_each(|&item| is_wanted[item] = true);
         let copies = (0..graph.items.len())
             .filter(|item| {
                 let twin = graph.twin(*item);
-                !is_wanted.contains(item) && twin.is_some_and(|twin| is_wanted.contains(&twin))
+                !is_wanted[*item] && twin.is_some_and(|twin| is_wanted[twin])
             })
             .collect();
         Some(Self { session, graph, wanted, path, messages, copies })

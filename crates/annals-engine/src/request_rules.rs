@@ -6,8 +6,6 @@
 mod image;
 mod usual;
 
-use std::collections::HashMap;
-
 use annals_transcript::json::Value;
 use annals_transcript::model::{Message, Messages, Part, Role, block_as_sent};
 use annals_transcript::session::{BlockKind, BlockSpan, Session};
@@ -118,7 +116,7 @@ pub(crate) fn check_verdicts(
     mut verdict: impl FnMut(&BlockSpan, Role, bool) -> Verdict,
 ) -> Vec<Violation> {
     let mut checker =
-        Checker { owners: owners(session, messages), found: Vec::new(), images: Vec::new(), size: 0 };
+        Checker { owners: Owners::of(session, messages), found: Vec::new(), images: Vec::new(), size: 0 };
     for (index, message) in messages.iter().enumerate() {
         checker.add_message(index, message, &mut verdict);
     }
@@ -155,17 +153,27 @@ impl Verdict {
     }
 }
 
-/// Returns the entry of every block that is sent, by the offset of the block.
-fn owners(session: &Session, messages: &Messages<'_>) -> HashMap<u64, usize> {
-    let mut owners = HashMap::new();
-    for message in messages.iter() {
-        for &node in message.entries {
-            for block in session.blocks(&session.nodes()[node]) {
-                owners.insert(block.offset, node);
-            }
+/// The entries of the blocks that are sent, by the offsets of the blocks.
+struct Owners(Vec<(u64, usize)>);
+
+impl Owners {
+    fn of(session: &Session, messages: &Messages<'_>) -> Self {
+        let mut owners = Vec::new();
+        for &node in messages.iter().flat_map(|message| message.entries) {
+            let blocks = session.blocks(&session.nodes()[node]).iter();
+            // Nothing is asked about most texts, which are half of most requests.
+            let asked_for = blocks.filter(|block| block.kind != BlockKind::Text);
+            owners.extend(asked_for.map(|block| (block.offset, node)));
         }
+        // Nearly all are in order already.
+        owners.sort_unstable();
+        Self(owners)
     }
-    owners
+
+    fn get(&self, block: &BlockSpan) -> Option<usize> {
+        let found = self.0.binary_search_by_key(&block.offset, |(offset, _)| *offset).ok()?;
+        Some(self.0[found].1)
+    }
 }
 
 const LARGEST_IMAGE: usize = 5 << 20;
@@ -173,7 +181,7 @@ const LARGEST_REQUEST: usize = 32 << 20;
 const LONGEST_NAME: usize = 200;
 
 struct Checker {
-    owners: HashMap<u64, usize>,
+    owners: Owners,
     found: Vec<Violation>,
     /// The images: entry, block, longest side.
     images: Vec<(usize, u64, u32)>,
@@ -201,7 +209,7 @@ impl Checker {
                 self.size += usize::try_from(block.length).unwrap_or(usize::MAX);
                 continue;
             }
-            let owner = self.owners.get(&block.offset).copied();
+            let owner = self.owners.get(block);
             let verdict = verdict(block, message.role, owner.is_some());
             self.size += verdict.size;
             // Blocks of attachments are made by Claude Code; they belong to no entry that could be changed.
@@ -213,7 +221,7 @@ impl Checker {
         if message.role == Role::Assistant
             && let Some(Part::Block(last)) = message.parts.last()
             && last.kind == BlockKind::Thinking
-            && let Some(&node) = self.owners.get(&last.offset)
+            && let Some(node) = self.owners.get(last)
         {
             self.found.push(Violation { rule: Rule::ThinkingLast, node, block: Some(last.offset) });
         }

@@ -174,6 +174,19 @@ mod tests {
         assert_eq!(conversation(&large), ["b", "sum", "u2"], "the lost parent is bridged in time");
     }
 
+    /// Tried with Claude Code at 6 MB: of what hangs on such a message, nothing before it is sent.
+    #[test]
+    fn an_object_that_spans_lines_is_not_read_in_a_large_file() {
+        let mut lines =
+            vec![line("user", "u1", "", 1), line("assistant", "a1", "u1", 12), line("user", "u2", "a1", 23)];
+        lines[1] = lines[1].replacen(',', ",\n  ", 2);
+        assert_eq!(conversation(&lines), ["u1", "a1", "u2"]);
+        lines.push(format!("{{\"type\":\"filler\",\"x\":\"{}\"}}", "y".repeat(5 * 1024 * 1024)));
+        assert_eq!(conversation(&lines), ["u2"]);
+        let session = Session::read(lines.join("\n").as_bytes()).unwrap();
+        assert_eq!(session.nodes().iter().filter(|node| !node.is_read_by_claude_code()).count(), 1);
+    }
+
     #[test]
     fn a_given_leaf_ends_the_conversation() {
         let lines =

@@ -12,6 +12,7 @@ mod scan;
 use std::borrow::Cow;
 use std::fmt;
 
+pub(crate) use block::{BLOCK, bytes_equal, mask_of};
 pub(crate) use multiline::{MultilineObject, ObjectState};
 pub(crate) use scan::{Checked, Skip, Step, Unchecked, Walk, skip_space, value_end, walk_object};
 
@@ -243,6 +244,11 @@ impl<'a> JsonStr<'a> {
 }
 
 impl<'a> JsonStr<'a> {
+    /// Returns what a key names, escaped or not. `named` looks up decoded bytes.
+    pub(crate) fn named<T>(self, named: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        named(self.0).or_else(|| if self.0.contains(&b'\\') { named(&self.decode_bytes()) } else { None })
+    }
+
     /// Returns the decoded text as bytes. Nearly every key and id has no escapes and need not be copied.
     pub(crate) fn decode_bytes(self) -> Cow<'a, [u8]> {
         if memchr::memchr(b'\\', self.0).is_none() {

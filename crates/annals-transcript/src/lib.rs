@@ -60,11 +60,13 @@ pub mod session;
 mod small_index;
 pub mod tool;
 pub mod turn;
+mod utf8;
 pub mod version;
 pub mod write;
 
 pub use entry::{Entry, Flag, Head, Kind, Problem};
 pub use line::{Position, Reader};
+pub use utf8::is_utf8;
 
 /// The examples of the README compile.
 #[cfg(doctest)]

@@ -1,8 +1,9 @@
 //! Reads entries one at a time; the memory is bounded by the longest line.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
 use crate::entry::{Entry, Grammar, LineState, Problem};
 use crate::json::{MultilineObject, ObjectState, Value};
@@ -42,7 +43,7 @@ impl fmt::Display for Position {
 /// ```
 pub struct Reader<R> {
     source: R,
-    buffer: Vec<u8>,
+    buffer: Buffer,
     /// The unread part of the current line, in `buffer`.
     line: Range<usize>,
     /// The state of the current line.
@@ -59,6 +60,45 @@ pub struct Reader<R> {
 
 /// The initial size of the buffer: enough for nearly every line, and small enough to stay in the processor's cache.
 const CHUNK: usize = 256 * 1024;
+
+/// The memory that lines are read into. To fill a new one with zeros takes longer than to read a short file, so that each thread keeps one.
+#[derive(Default)]
+struct Buffer(Vec<u8>);
+
+thread_local! {
+    static KEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl Buffer {
+    /// Returns a buffer of the initial size.
+    fn of_a_chunk() -> Self {
+        let kept = KEPT.take();
+        Self(if kept.len() == CHUNK { kept } else { vec![0; CHUNK] })
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.0.len() == CHUNK {
+            // A thread that ends keeps nothing.
+            let _ = KEPT.try_with(|kept| kept.set(std::mem::take(&mut self.0)));
+        }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.0
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+}
 
 /// Counts the bytes that were read ahead from lines that begin an object, without finding its end.
 #[derive(Debug, Default)]
@@ -103,7 +143,7 @@ impl<R: Read> Reader<R> {
     pub fn resume(source: R, at: Position) -> Self {
         Self {
             source,
-            buffer: Vec::new(),
+            buffer: Buffer::default(),
             line: 0..0,
             state: LineState::default(),
             piece: Piece::Line,
@@ -203,8 +243,7 @@ impl<R: Read> Reader<R> {
 
     fn fill(&mut self) -> io::Result<usize> {
         if self.buffer.is_empty() {
-            // The system provides zeroed pages lazily, so a short file does not touch the whole buffer.
-            self.buffer = vec![0; CHUNK];
+            self.buffer = Buffer::of_a_chunk();
         } else if self.filled == self.buffer.len() {
             // A quarter at a time keeps the buffer close to the longest line.
             let length = self.filled + self.filled / 4;

@@ -17,6 +17,9 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::chain::NodeIndex;
 use crate::content::Block;
@@ -311,11 +314,13 @@ impl Sign {
 fn offers_plan(entry: &Entry<'_>) -> bool {
     let is_call =
         |block: Block<'_>| matches!(block, Block::ToolUse(call) if call.name().as_deref() == Some(PLAN_TOOL));
-    mentions(entry, PLAN_TOOL) && entry.content().blocks().any(is_call)
+    static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(PLAN_TOOL));
+    mentions(entry, &NAME) && entry.content().blocks().any(is_call)
 }
 
 fn is_clear_hook(entry: &Entry<'_>) -> bool {
-    mentions(entry, CLEAR_HOOK) && hook_name(entry).is_some_and(|name| name == CLEAR_HOOK)
+    static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(CLEAR_HOOK));
+    mentions(entry, &NAME) && hook_name(entry).is_some_and(|name| name == CLEAR_HOOK)
 }
 
 fn hook_name<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
@@ -327,8 +332,8 @@ fn hook_name<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
 }
 
 /// Returns whether a word occurs anywhere in an entry. This is cheap and rules out nearly all entries without parsing them.
-fn mentions(entry: &Entry<'_>, word: &str) -> bool {
-    memchr::memmem::find(entry.bytes(), word.as_bytes()).is_some()
+fn mentions(entry: &Entry<'_>, word: &Finder<'_>) -> bool {
+    word.find(entry.bytes()).is_some()
 }
 
 #[cfg(test)]

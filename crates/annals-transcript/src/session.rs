@@ -80,6 +80,10 @@ pub struct Node {
     pub(crate) is_work: bool,
     /// Whether its line may tell more than its blocks about how the calls ended that it answers.
     pub(crate) tells_states: bool,
+    /// Whether it is an object that spans lines.
+    spans_lines: bool,
+    /// Whether it is one in a file that Claude Code reads line by line.
+    is_in_pieces: bool,
     flags: u32,
     blocks: Range<u32>,
     boundary: Option<u32>,
@@ -91,9 +95,10 @@ impl Node {
         self.flags & flag.bit() != 0
     }
 
-    /// Returns whether Claude Code reads the entry. It does not read the damaged lines that annals salvages.
+    /// Returns whether Claude Code reads the entry. It does not read the damaged lines that annals salvages, and in a large file no
+    /// objects that span lines (CHAIN 2.0).
     pub fn is_read_by_claude_code(&self) -> bool {
-        self.kind != Kind::Noise && self.problem.is_none()
+        self.kind != Kind::Noise && self.problem.is_none() && !self.is_in_pieces
     }
 
     /// Returns whether Claude Code loads the entry as a message, so that it can be part of the conversation.
@@ -210,6 +215,17 @@ struct BlockMembers<'a> {
     content: Option<Value<'a>>,
 }
 
+/// A member of a content block that decides its kind.
+#[derive(Clone, Copy)]
+enum BlockMember {
+    Name,
+    Text,
+    OwnId,
+    AnsweredId,
+    IsError,
+    Content,
+}
+
 impl<'a> BlockMembers<'a> {
     fn of(block: Value<'a>) -> Self {
         let mut members = Self::default();
@@ -218,14 +234,25 @@ impl<'a> BlockMembers<'a> {
     }
 
     fn add(&mut self, key: JsonStr<'a>, value: Value<'a>) {
-        match &*key.decode_bytes() {
-            b"type" => self.name = value.as_str(),
-            b"text" => self.text = value.as_str(),
-            b"id" => self.own_id = value.as_str(),
-            b"tool_use_id" => self.answered_id = value.as_str(),
-            b"is_error" => self.is_error = value.as_bool() == Some(true),
-            b"content" => self.content = Some(value),
-            _ => {}
+        let member = key.named(|key| {
+            Some(match key {
+                b"type" => BlockMember::Name,
+                b"text" => BlockMember::Text,
+                b"id" => BlockMember::OwnId,
+                b"tool_use_id" => BlockMember::AnsweredId,
+                b"is_error" => BlockMember::IsError,
+                b"content" => BlockMember::Content,
+                _ => return None,
+            })
+        });
+        match member {
+            Some(BlockMember::Name) => self.name = value.as_str(),
+            Some(BlockMember::Text) => self.text = value.as_str(),
+            Some(BlockMember::OwnId) => self.own_id = value.as_str(),
+            Some(BlockMember::AnsweredId) => self.answered_id = value.as_str(),
+            Some(BlockMember::IsError) => self.is_error = value.as_bool() == Some(true),
+            Some(BlockMember::Content) => self.content = Some(value),
+            None => {}
         }
     }
 
@@ -311,13 +338,26 @@ impl Session {
         let mut reader = reader.with_grammar_check();
         while let Some(entry) = reader.read()? {
             let problem = entry.verify();
+            self.note_span(entry.at().line - u64::from(self.ends_in_newline));
             let blocks = self.add(&entry, problem);
             visit(&entry, problem, &self.blocks[blocks]);
             self.ends_in_newline = entry.ends_in_newline();
         }
         self.end = reader.position();
+        self.note_span(self.end.line - 1);
+        let is_large = self.size() > LARGE;
+        for node in &mut self.nodes {
+            node.is_in_pieces = is_large && node.spans_lines;
+        }
         self.unify_ids();
         Ok(())
+    }
+
+    /// Notes whether the last entry spans lines: `last_line` is the one that it ends in.
+    fn note_span(&mut self, last_line: u64) {
+        if let Some(last) = self.nodes.last_mut() {
+            last.spans_lines = last.at.line < last_line;
+        }
     }
 
     /// Treats the sidechain as the main conversation: a subagent's own transcript has no other.
@@ -445,7 +485,9 @@ impl Session {
             time: head.time().map(Timestamp::as_millisecond),
             problem,
             is_work: turn::is_work(entry, is_synthetic, answered),
-            tells_states: answered.is_some() && ResultStates::may_differ_from_blocks(entry.bytes()),
+            tells_states: answered.is_some() && ResultStates::may_differ_from_blocks(entry),
+            spans_lines: false,
+            is_in_pieces: false,
             flags: head.flags() | flags_of_body(entry, is_synthetic, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),
@@ -575,8 +617,9 @@ impl Session {
 
 /// Returns whether the type of a message occurs in the bytes of a line, in the spelling of Claude Code.
 fn names_message(line: &[u8]) -> bool {
-    let spellings: [&[u8]; 2] = [br#""type":"user""#, br#""type":"assistant""#];
-    spellings.iter().any(|spelling| memchr::memmem::find(line, spelling).is_some())
+    static USER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br#""type":"user""#));
+    static REPLY: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br#""type":"assistant""#));
+    USER.find(line).is_some() || REPLY.find(line).is_some()
 }
 
 /// Returns the flags that depend on the body of an entry, which its head does not include.
@@ -594,7 +637,8 @@ fn flags_of_body(entry: &Entry<'_>, is_synthetic: bool, blocks: &[BlockSpan]) ->
                     entry.has(Flag::Meta) && begins_with_any(text.as_deref(), &["<local-command-caveat>"]),
                 ),
                 (Flag::CommandText, begins_with_any(text.as_deref(), &COMMAND_TAGS)),
-                (Flag::Companion, is_companion(entry)),
+                // CHAIN 6.4.
+                (Flag::Companion, entry.has(Flag::TurnCompanion) || entry.has(Flag::FromTool)),
             ]
         }
         Kind::Assistant => &[
@@ -649,21 +693,12 @@ fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
     }
 }
 
-/// Returns whether Claude Code delivers a user entry with a reply (CHAIN 6.4). Few entries name one of the members.
-fn is_companion(entry: &Entry<'_>) -> bool {
-    static TURN_COMPANION: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("turnCompanion"));
-    static SOURCE_TOOL: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("sourceToolUseID"));
-    let member = |name: &Finder<'_>| {
-        name.find(entry.bytes())?;
-        entry.body()?.get(str::from_utf8(name.needle()).ok()?)
-    };
-    member(&TURN_COMPANION).is_some_and(|value| value.bytes() == b"true")
-        || member(&SOURCE_TOOL).is_some_and(|value| value.as_str().is_some())
-}
-
 fn is_local_command(entry: &Entry<'_>) -> bool {
     entry.kind() == Kind::System && entry.head().subtype.is_some_and(|subtype| subtype == *"local_command")
 }
+
+/// Claude Code reads only parts of files that are larger than this, and these line by line (CHAIN 2.0).
+pub(crate) const LARGE: u64 = 5 * 1024 * 1024;
 
 /// The id in a `last-prompt` that means: no entry.
 pub(crate) const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";

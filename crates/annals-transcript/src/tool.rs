@@ -84,16 +84,17 @@ pub struct ResultStates {
 }
 
 impl ResultStates {
-    /// Returns whether a line may tell that a call without an error has not succeeded. Most lines do not, and need not be
-    /// parsed. A key may be written with an escape.
-    pub(crate) fn may_differ_from_blocks(line: &[u8]) -> bool {
+    /// Returns whether an entry may tell that a call without an error has not succeeded. Most do not, and need not be parsed. A key may be
+    /// written with an escape.
+    pub(crate) fn may_differ_from_blocks(entry: &Entry<'_>) -> bool {
         static FLAG: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br#""interrupted""#));
-        static DENIAL: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br#""toolDenialKind""#));
         static ESCAPE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br"\u00"));
-        let is_false = |at: usize| line[at + FLAG.needle().len()..].starts_with(b":false");
-        FLAG.find_iter(line).any(|at| !is_false(at))
-            || DENIAL.find(line).is_some()
-            || ESCAPE.find(line).is_some()
+        let output =
+            entry.head().tool_use_result.filter(|output| output.is_object()).map_or(&[][..], Value::bytes);
+        let is_false = |at: usize| output[at + FLAG.needle().len()..].starts_with(b":false");
+        entry.has(Flag::ToolDenial)
+            || FLAG.find_iter(output).any(|at| !is_false(at))
+            || ESCAPE.find(output).is_some()
     }
 
     /// Reads what concerns all results of an entry.

@@ -178,6 +178,10 @@ pub struct Tokens {
     pub cache_read: u64,
 }
 
+/// The keys of the numbers, in the order of the fields.
+const COUNTERS: [&str; 4] =
+    ["input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+
 impl Tokens {
     /// Reads the numbers in a line of a reply. Only the last line of a reply counts.
     pub fn of(reply: &Assistant<'_>) -> Self {
@@ -193,12 +197,13 @@ impl Tokens {
     pub(crate) fn of_counters(usage: Option<Value<'_>>) -> Self {
         let mut tokens = Self::default();
         for (key, value) in usage.into_iter().flat_map(Value::members) {
-            let number = match &*key.decode_bytes() {
-                b"input_tokens" => &mut tokens.input,
-                b"output_tokens" => &mut tokens.output,
-                b"cache_creation_input_tokens" => &mut tokens.cache_creation,
-                b"cache_read_input_tokens" => &mut tokens.cache_read,
-                _ => continue,
+            let counter = key.named(|key| COUNTERS.iter().position(|counter| counter.as_bytes() == key));
+            let number = match counter {
+                Some(0) => &mut tokens.input,
+                Some(1) => &mut tokens.output,
+                Some(2) => &mut tokens.cache_creation,
+                Some(_) => &mut tokens.cache_read,
+                None => continue,
             };
             *number = value.as_u64().unwrap_or(0);
         }

@@ -1,10 +1,8 @@
 //! What Claude Code would send of a session, compared with the conversation that it should send.
 
-use std::collections::{HashMap, HashSet};
-
 use annals_transcript::chain::{Chain, Obstacle};
 use annals_transcript::model::{self, Messages, Part, Role};
-use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
+use annals_transcript::session::{BlockKind, BlockSpan, Node, Session};
 
 use super::Analysis;
 use super::graph::{self, ItemIndex};
@@ -46,7 +44,8 @@ pub(crate) struct Missing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) rule: Rule,
-    pub(crate) uuid: String,
+    /// `None` if the block is not one of an entry of the file.
+    pub(crate) item: Option<ItemIndex>,
     pub(crate) line: u64,
     /// The index of the block; `None` if the whole message breaks the rule.
     pub(crate) block: Option<usize>,
@@ -60,8 +59,8 @@ pub(crate) struct Evaluation {
     sent: usize,
     /// The messages that are not, in the order of the conversation.
     pub(crate) missing: Vec<Missing>,
-    /// The messages that are restored, wanted or not, without those that are there twice.
-    pub(crate) restored: HashSet<ItemIndex>,
+    /// For each item whether it is restored, wanted or not. Those that are there twice are left out.
+    pub(crate) restored: Vec<bool>,
     /// How often an entry is sent before one that stands before it.
     disorder: usize,
     /// The entries that are sent although a message of the conversation has the same content.
@@ -103,7 +102,7 @@ impl Analysis<'_> {
         let chain = Chain::build(self.session);
         let mut found = Evaluation::default();
         if chain.obstacle().is_none() {
-            self.compare(self.session, &nodes, &sent_blocks(&model::messages(&chain)), &mut found);
+            self.compare(self.session, &nodes, &SentBlocks::of(&model::messages(&chain)), &mut found);
         }
         found.missing.len()
     }
@@ -120,18 +119,20 @@ impl Analysis<'_> {
         let messages = if obstacle.is_some() { Messages::default() } else { model::messages(&chain) };
         let mut found = Evaluation { obstacle, ..Evaluation::default() };
         let nodes: Vec<_> = lines.iter().map(|line| line.map(|line| &session.nodes()[line])).collect();
-        self.compare(session, &nodes, &sent_blocks(&messages), &mut found);
-        let restored: HashSet<Id> = messages
-            .iter()
-            .flat_map(|message| message.entries.iter().filter_map(|&node| session.nodes()[node].id))
-            .collect();
-        let is_restored = |item: &&ItemIndex| {
-            nodes[**item].and_then(|node| node.id).is_some_and(|id| restored.contains(&id))
-        };
-        found.copies = self.copies.iter().filter(is_restored).copied().collect();
-        found.restored = (0..nodes.len()).filter(|item| is_restored(&item) && !self.is_copy(*item)).collect();
+        self.compare(session, &nodes, &SentBlocks::of(&messages), &mut found);
+        let item_of = items_of(session, &nodes);
+        let mut is_restored = vec![false; nodes.len()];
+        for &node in messages.iter().flat_map(|message| message.entries) {
+            if let Some(item) = session.nodes()[node].id.and_then(|id| item_of[id.index()]) {
+                is_restored[item] = true;
+            }
+        }
+        found.copies = self.copies.iter().copied().filter(|&item| is_restored[item]).collect();
+        self.copies.iter().for_each(|&item| is_restored[item] = false);
+        found.restored = is_restored;
         let violations = request_rules::check_verdicts(session, &messages, verdict);
-        found.refused = violations.into_iter().map(|violation| refused(session, violation)).collect();
+        found.refused =
+            violations.into_iter().map(|violation| refused(session, &item_of, violation)).collect();
         found
     }
 
@@ -159,21 +160,14 @@ impl Analysis<'_> {
     }
 
     /// Compares the blocks of all messages with those that are sent.
-    fn compare(
-        &self,
-        session: &Session,
-        nodes: &[Option<&Node>],
-        sent: &HashMap<u64, usize>,
-        found: &mut Evaluation,
-    ) {
-        let mut calls: HashSet<Id> = HashSet::new();
+    fn compare(&self, session: &Session, nodes: &[Option<&Node>], sent: &SentBlocks, found: &mut Evaluation) {
+        // Whether a call is made, and whether one of its results was looked at, by the index of its id.
+        let mut is_called = vec![false; session.id_count()];
         for node in self.messages.iter().filter_map(|&item| nodes[item]) {
-            let blocks = session.blocks(node).iter();
-            calls.extend(
-                blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool),
-            );
+            let calls = session.blocks(node).iter().filter(|block| block.kind == BlockKind::ToolUse);
+            calls.filter_map(|block| block.tool).for_each(|call| is_called[call.index()] = true);
         }
-        let mut answered: HashSet<Id> = HashSet::new();
+        let mut is_answered = vec![false; session.id_count()];
         let mut last_place = 0;
         for &item in &self.messages {
             let Some(node) = nodes[item] else {
@@ -184,23 +178,23 @@ impl Analysis<'_> {
             let twin = self.graph.twin(item).and_then(|twin| nodes[twin]);
             let sent_by_twin = |index: usize| {
                 let block = twin.and_then(|twin| session.blocks(twin).get(index));
-                block.is_some_and(|block| sent.contains_key(&block.offset))
+                block.is_some_and(|block| sent.place(block).is_some())
             };
             let mut missing = Vec::new();
             let mut place = None;
             for (index, block) in session.blocks(node).iter().enumerate() {
                 let is_demanded = match block.kind {
                     BlockKind::Text | BlockKind::ToolUse | BlockKind::Image | BlockKind::Other => true,
-                    BlockKind::ToolResult(_) => {
-                        block.tool.is_some_and(|id| calls.contains(&id) && answered.insert(id))
-                    }
+                    BlockKind::ToolResult(_) => block.tool.is_some_and(|call| {
+                        is_called[call.index()] && !std::mem::replace(&mut is_answered[call.index()], true)
+                    }),
                     _ => false,
                 };
                 if !is_demanded {
                     continue;
                 }
-                match sent.get(&block.offset) {
-                    Some(&at) => place = place.or(Some(at)),
+                match sent.place(block) {
+                    Some(at) => place = place.or(Some(at)),
                     None if sent_by_twin(index) => {}
                     None => missing.push(index),
                 }
@@ -218,32 +212,50 @@ impl Analysis<'_> {
     }
 }
 
-/// Returns the order in which blocks are sent, by their offsets.
-fn sent_blocks(messages: &Messages<'_>) -> HashMap<u64, usize> {
-    let mut sent: HashMap<u64, usize> = HashMap::new();
-    for part in messages.iter().flat_map(|message| message.parts.to_vec()) {
-        let place = sent.len();
-        match part {
-            Part::Block(block) | Part::BlockWithNewline(block) => {
-                sent.entry(block.offset).or_insert(place);
+/// The blocks that are sent, by their offsets: the place of each in the request.
+struct SentBlocks(Vec<(u64, usize)>);
+
+impl SentBlocks {
+    fn of(messages: &Messages<'_>) -> Self {
+        let mut sent: Vec<(u64, usize)> = Vec::new();
+        for part in messages.iter().flat_map(|message| message.parts) {
+            let place = sent.len();
+            match part {
+                Part::Block(block) | Part::BlockWithNewline(block) => sent.push((block.offset, place)),
+                Part::Wrapped { blocks, .. } => sent.extend(blocks.iter().map(|block| (block.offset, place))),
+                Part::Placeholder(_) | Part::PlaceholderResult { .. } => {}
             }
-            Part::Wrapped { blocks, .. } => {
-                for block in blocks {
-                    sent.entry(block.offset).or_insert(place);
-                }
-            }
-            Part::Placeholder(_) | Part::PlaceholderResult { .. } => {}
         }
+        // A block that is sent twice counts where it is sent first. Nearly all blocks are in order already.
+        sent.sort();
+        sent.dedup_by_key(|(offset, _)| *offset);
+        Self(sent)
     }
-    sent
+
+    /// Returns where a block is sent.
+    fn place(&self, block: &BlockSpan) -> Option<usize> {
+        let found = self.0.binary_search_by_key(&block.offset, |(offset, _)| *offset).ok()?;
+        Some(self.0[found].1)
+    }
 }
 
-fn refused(session: &Session, violation: Violation) -> Refused {
+/// Returns the item of each id of a session, in which each item has the given entry.
+fn items_of(session: &Session, nodes: &[Option<&Node>]) -> Vec<Option<ItemIndex>> {
+    let mut items = vec![None; session.id_count()];
+    for (item, node) in nodes.iter().enumerate() {
+        if let Some(id) = node.and_then(|node| node.id) {
+            items[id.index()] = Some(item);
+        }
+    }
+    items
+}
+
+fn refused(session: &Session, item_of: &[Option<ItemIndex>], violation: Violation) -> Refused {
     let node = &session.nodes()[violation.node];
-    let uuid = node.id.map(|id| session.id_texts().get(id)).unwrap_or_default();
+    let item = node.id.and_then(|id| item_of[id.index()]);
     let block =
         violation.block.and_then(|at| session.blocks(node).iter().position(|block| block.offset == at));
-    Refused { rule: violation.rule, uuid, line: node.at.line, block }
+    Refused { rule: violation.rule, item, line: node.at.line, block }
 }
 
 /// Returns the line that counts of each entry that Claude Code loads, by the index of its id.

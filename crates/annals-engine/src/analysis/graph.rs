@@ -80,17 +80,83 @@ pub(crate) struct Graph<'s> {
     pub(crate) sequence: Vec<ItemIndex>,
     /// The position of each item in `sequence`.
     position: Vec<usize>,
-    /// Items with the same content as another one, under another uuid, by item.
-    twins: HashMap<ItemIndex, ItemIndex>,
+    /// For each item another one with the same content under another uuid.
+    twins: Vec<Option<ItemIndex>>,
     /// Whether a link was taken from a copy, so that an entry may stand before its parent.
     has_forward_links: bool,
 }
 
-/// What two entries have in common if one is a copy of the other: type, reply, time, and the kinds, calls and lengths of blocks.
-type Content = (Kind, Option<Id>, Option<i64>, Vec<(BlockKind, Option<Id>, u64)>);
+/// Lines that were moved to the end of the file, with what continues them there.
+struct MovedLines {
+    /// The last entry that hangs on each one, by the file.
+    last_child: Vec<Option<ItemIndex>>,
+    /// How many more entries may be looked at: each search reads the rest of the conversation.
+    most: usize,
+}
 
-/// The entries that make each call.
-pub(crate) type Calls = HashMap<Id, Vec<ItemIndex>>;
+impl MovedLines {
+    fn of(graph: &Graph<'_>, order: Order) -> Self {
+        let mut last_child = vec![None; graph.items.len()];
+        for &item in graph.sequence.iter().filter(|_| order == Order::File) {
+            if let Some(parent) = graph.items[item].parent.item() {
+                last_child[parent] = Some(item);
+            }
+        }
+        Self { last_child, most: 64 }
+    }
+
+    /// Returns the end of what hangs on `before` and stands behind `item` in the file, if all of it is older: then it was moved there, and the
+    /// entry, whose parent is lost, did not leave the conversation but continues it.
+    fn end_behind(&mut self, graph: &Graph<'_>, before: ItemIndex, item: ItemIndex) -> Option<ItemIndex> {
+        let child = self.last_child[before]?;
+        let time = graph.node(item).time?;
+        let is_behind = graph.position(child) > graph.position(item) && graph.node(child).time? < time;
+        if !is_behind || graph.items[child].is_side || self.most == 0 {
+            return None;
+        }
+        self.most -= 1;
+        let mut is_below = vec![false; graph.items.len()];
+        is_below[child] = true;
+        let mut end = None;
+        for &one in &graph.sequence[graph.position(child)..] {
+            is_below[one] |= graph.items[one].parent.item().is_some_and(|parent| is_below[parent]);
+            if !is_below[one] {
+                continue;
+            }
+            if one == item || graph.node(one).time.is_some_and(|other| other > time) {
+                return None;
+            }
+            end = Some(one);
+        }
+        end.filter(|&end| !graph.hangs_on(end, item))
+    }
+}
+
+/// What two entries have in common if one is a copy of the other, but for their time: type, reply, and the kinds, calls and lengths of blocks.
+type Content = (Kind, Option<Id>, Vec<(BlockKind, Option<Id>, u64)>);
+
+/// The entries that make each call, in the order of the conversation.
+pub(crate) struct Calls(Vec<(Id, ItemIndex)>);
+
+impl Calls {
+    /// Returns the entries that make a call, each with the call.
+    pub(super) fn callers(&self, call: Id) -> &[(Id, ItemIndex)] {
+        members(&self.0, &call)
+    }
+
+    /// Returns the last entry before a position of the conversation that makes a call.
+    pub(super) fn last_before(&self, graph: &Graph<'_>, call: Id, position: usize) -> Option<ItemIndex> {
+        let callers = self.callers(call);
+        let before = callers.partition_point(|&(_, one)| graph.position(one) < position);
+        callers[..before].last().map(|&(_, one)| one)
+    }
+}
+
+/// Returns the members of a group in a list that is sorted by group, each with the group.
+pub(super) fn members<'m, G: Ord>(pairs: &'m [(G, ItemIndex)], group: &G) -> &'m [(G, ItemIndex)] {
+    let rest = &pairs[pairs.partition_point(|(other, _)| other < group)..];
+    &rest[..rest.partition_point(|(other, _)| other == group)]
+}
 
 /// Places of entries that were written again because they could not be read: they belong where the broken line stands.
 pub(crate) type Places = HashMap<String, u64>;
@@ -150,7 +216,7 @@ impl<'s> Graph<'s> {
 
     /// Returns the other entry with the same content.
     pub(crate) fn twin(&self, item: ItemIndex) -> Option<ItemIndex> {
-        self.twins.get(&item).copied()
+        self.twins[item]
     }
 
     /// Returns the path from an item to the beginning, the beginning first.
@@ -194,7 +260,7 @@ impl<'s> Graph<'s> {
             bridges: HashMap::new(),
             sequence: Vec::new(),
             position: Vec::new(),
-            twins: HashMap::new(),
+            twins: Vec::new(),
             has_forward_links: false,
         };
         for (index, node) in session.nodes().iter().enumerate() {
@@ -225,7 +291,9 @@ impl<'s> Graph<'s> {
             }
             return;
         }
-        let place = places.get(&self.session.id_texts().get(id)).copied().unwrap_or(node.at.offset);
+        let own_place =
+            || if places.is_empty() { None } else { places.get(&self.session.id_texts().get(id)).copied() };
+        let place = own_place().unwrap_or(node.at.offset);
         self.by_id[id.index()] = Some(self.items.len());
         let is_side = node.has(Flag::Sidechain);
         self.items.push(Item {
@@ -323,13 +391,17 @@ impl<'s> Graph<'s> {
         }
     }
 
-    /// Cuts links to entries that were written later by their place and by their time: nothing hangs on what is not there yet.
+    /// Cuts links to entries that were written later by their place and by their time: nothing hangs on what is not there yet. The entry
+    /// has to have a time itself, and a result never stood before its call.
     fn cut_backward(&mut self, order: Order) {
         let keys = self.keys();
         for item in 0..self.items.len() {
             let Link::Written(parent) = self.items[item].parent else { continue };
-            let (own, other) = (keys[item].time, keys[parent].time);
+            let (own, other) = (self.node(item).time, keys[parent].time);
             let is_later = matches!((own, other), (Some(own), Some(other)) if own < other);
+            if self.answers(item, parent) {
+                continue;
+            }
             // A compaction may keep messages that are older than itself, and link them behind its boundary or its summary.
             if self.node(parent).has(Flag::CompactSummary) || self.is_boundary(parent) {
                 continue;
@@ -339,6 +411,19 @@ impl<'s> Graph<'s> {
                 self.items[item].parent = Link::Lost;
             }
         }
+    }
+
+    /// Returns whether an entry has the result of a call that another one makes.
+    fn answers(&self, item: ItemIndex, caller: ItemIndex) -> bool {
+        let results = self.session.blocks(self.node(item)).iter();
+        let mut results = results.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
+        results.any(|result| result.tool.is_some_and(|call| self.makes_call(caller, call)))
+    }
+
+    /// Returns whether an entry makes a call.
+    pub(super) fn makes_call(&self, item: ItemIndex, call: Id) -> bool {
+        let blocks = self.session.blocks(self.node(item)).iter();
+        blocks.filter(|block| block.kind == BlockKind::ToolUse).any(|block| block.tool == Some(call))
     }
 
     /// Finds entries that are marked as a subagent's although they are part of the main conversation.
@@ -391,19 +476,29 @@ impl<'s> Graph<'s> {
 
     /// Finds messages that were written twice under different uuids.
     fn find_twins(&mut self) {
-        let mut seen: HashMap<Content, ItemIndex> = HashMap::new();
-        for &item in &self.sequence {
-            let node = self.node(item);
-            if !node.kind.is_prompt_or_reply() || node.time.is_none() || self.items[item].is_side {
-                continue;
-            }
-            let blocks = self.session.blocks(node).iter();
-            let blocks = blocks.map(|block| (block.kind, block.tool, block.length)).collect();
-            if let Some(other) = seen.insert((node.kind, node.message_id, node.time, blocks), item) {
-                self.twins.insert(item, other);
-                self.twins.entry(other).or_insert(item);
+        self.twins = vec![None; self.items.len()];
+        let is_copied =
+            |item: &ItemIndex| self.node(*item).kind.is_prompt_or_reply() && !self.items[*item].is_side;
+        let timed = self.sequence.iter().copied().filter(is_copied);
+        let mut timed: Vec<(i64, ItemIndex)> =
+            timed.filter_map(|item| Some((self.node(item).time?, item))).collect();
+        // Nearly all entries have a time of their own, so that few are compared. Those of one time stay in the order of the conversation.
+        timed.sort_by_key(|&(time, _)| time);
+        for same_time in timed.chunk_by(|one, next| one.0 == next.0).filter(|same| same.len() > 1) {
+            let mut seen: HashMap<Content, ItemIndex> = HashMap::new();
+            for &(_, item) in same_time {
+                if let Some(other) = seen.insert(self.content(item), item) {
+                    self.twins[item] = Some(other);
+                    self.twins[other].get_or_insert(item);
+                }
             }
         }
+    }
+
+    fn content(&self, item: ItemIndex) -> Content {
+        let node = self.node(item);
+        let blocks = self.session.blocks(node).iter();
+        (node.kind, node.message_id, blocks.map(|block| (block.kind, block.tool, block.length)).collect())
     }
 
     /// Gives a parent to every entry of the main conversation that lost its own.
@@ -412,6 +507,7 @@ impl<'s> Graph<'s> {
         let calls = self.calls();
         let mut has_child = vec![false; self.items.len()];
         self.parents().into_iter().flatten().for_each(|parent| has_child[parent] = true);
+        let mut moved = MovedLines::of(self, order);
         for position in 0..self.sequence.len() {
             let item = self.sequence[position];
             if self.items[item].is_side || self.items[item].parent.item().is_some() {
@@ -428,7 +524,11 @@ impl<'s> Graph<'s> {
                 self.items[item].parent = Link::Lost;
                 continue;
             }
-            let parent = self.parent_of_twin(item).or_else(|| self.before(item, &calls, &has_child));
+            let before = || {
+                let before = self.before(item, &calls, &has_child)?;
+                Some(moved.end_behind(self, before, item).unwrap_or(before))
+            };
+            let parent = self.parent_of_twin(item).or_else(before);
             if let Some(parent) = parent {
                 has_child[parent] = true;
                 self.has_forward_links |= self.position[parent] > position;
@@ -498,26 +598,21 @@ impl<'s> Graph<'s> {
 
     /// Returns the entries that make each call, in the order of the conversation.
     pub(crate) fn calls(&self) -> Calls {
-        let mut calls = Calls::new();
+        let mut calls = Vec::new();
         for &item in self.sequence.iter().filter(|&&item| !self.items[item].is_side) {
             let blocks = self.session.blocks(self.node(item)).iter();
-            for call in blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
-            {
-                calls.entry(call).or_default().push(item);
-            }
+            let made = blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool);
+            calls.extend(made.map(|call| (call, item)));
         }
-        calls
+        calls.sort_by_key(|&(call, _)| call);
+        Calls(calls)
     }
 
     /// Returns the last entry before a result that makes the call that it answers.
     fn call_of(&self, item: ItemIndex, calls: &Calls) -> Option<ItemIndex> {
         let blocks = self.session.blocks(self.node(item)).iter();
         let answered = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
-        let last_before = |call: Id| {
-            let callers = calls.get(&call)?;
-            let before = callers.partition_point(|&one| self.position[one] < self.position[item]);
-            callers[..before].last().copied()
-        };
+        let last_before = |call: Id| calls.last_before(self, call, self.position[item]);
         let callers = answered.filter_map(|block| block.tool).filter_map(last_before);
         callers.max_by_key(|&one| self.position[one])
     }

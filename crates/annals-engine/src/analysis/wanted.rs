@@ -6,7 +6,7 @@ use std::ops::Range;
 use annals_transcript::session::{BlockKind, Id};
 use annals_transcript::{Flag, Kind};
 
-use super::graph::{Break, Calls, Graph, ItemIndex, Link};
+use super::graph::{Break, Calls, Graph, ItemIndex, Link, members};
 
 /// The conversation as it was meant.
 #[derive(Debug)]
@@ -67,13 +67,14 @@ fn kept(graph: &Graph<'_>, boundary: ItemIndex) -> Option<(Option<ItemIndex>, Ve
 /// Adds the lines and results of replies that do not stand on the path: parallel calls branch.
 fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     let replies = Replies::of(graph);
-    let on_line: HashSet<ItemIndex> = line.iter().copied().collect();
-    let mut is_added: HashSet<ItemIndex> = HashSet::new();
+    let mut on_line = vec![false; graph.items.len()];
+    line.iter().for_each(|&item| on_line[item] = true);
+    let mut is_added = vec![false; graph.items.len()];
     // What is inserted before each index of the line.
     let mut inserted: Vec<(usize, ItemIndex)> = Vec::new();
     for (reply, stretch) in stretches(graph, line) {
         let mut missing = replies.missing(graph, reply, &on_line);
-        missing.retain(|&item| is_added.insert(item));
+        missing.retain(|&item| !std::mem::replace(&mut is_added[item], true));
         missing.sort_by_key(|&item| graph.position(item));
         let mut at = stretch.start + 1;
         for item in missing {
@@ -85,7 +86,7 @@ fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     }
     inserted.sort_by_key(|&(at, item)| (at, graph.position(item)));
     let mut inserted = inserted.into_iter().peekable();
-    let mut entries = Vec::with_capacity(line.len() + is_added.len());
+    let mut entries = Vec::with_capacity(line.len() + inserted.len());
     for (index, &item) in line.iter().enumerate() {
         entries.extend(std::iter::from_fn(|| inserted.next_if(|&(at, _)| at == index)).map(|(_, one)| one));
         entries.push(item);
@@ -97,11 +98,11 @@ fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
 /// Returns the stretch of each reply in a line: from its first entry to its last one and the results behind that.
 fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
     let mut stretches: Vec<(Id, Range<usize>)> = Vec::new();
-    let mut index_of: HashMap<Id, usize> = HashMap::new();
+    let mut index_of = vec![None; graph.session.id_count()];
     for (at, &item) in line.iter().enumerate() {
         let node = graph.node(item);
         let Some(reply) = node.message_id.filter(|_| node.kind == Kind::Assistant) else { continue };
-        let index = *index_of.entry(reply).or_insert(stretches.len());
+        let index = *index_of[reply.index()].get_or_insert(stretches.len());
         match stretches.get_mut(index) {
             Some((_, stretch)) => stretch.end = at + 1,
             None => stretches.push((reply, at..at + 1)),
@@ -115,39 +116,71 @@ fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
 }
 
 /// The entries that make each call, in the order of the conversation.
-pub(crate) struct Callers(Calls);
+pub(crate) struct Callers {
+    calls: Calls,
+    /// For the results of calls whose id several entries have: the entry whose call each result answers.
+    of_repeated: HashMap<(Id, ItemIndex), Option<ItemIndex>>,
+}
 
 impl Callers {
     pub(crate) fn of(graph: &Graph<'_>) -> Self {
-        Self(graph.calls())
+        let mut callers = Self { calls: graph.calls(), of_repeated: HashMap::new() };
+        let mut is_answered: HashSet<(Id, ItemIndex)> = HashSet::new();
+        for &item in graph.sequence.iter().filter(|&&item| !graph.items[item].is_side) {
+            let results = graph.session.blocks(graph.node(item)).iter();
+            let results = results.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
+            for call in results.filter_map(|block| block.tool) {
+                if callers.calls.callers(call).len() > 1 && !callers.of_repeated.contains_key(&(call, item)) {
+                    let caller = callers.of_repeated_call(graph, call, item, &is_answered);
+                    is_answered.extend(caller.map(|caller| (call, caller)));
+                    callers.of_repeated.insert((call, item), caller);
+                }
+            }
+        }
+        callers
     }
 
     /// Returns the entry whose call a result answers. Of several calls with the same id, it is the one that the result hangs on, or else the
-    /// last one before it.
-    pub(crate) fn of_result(&self, graph: &Graph<'_>, call: Id, result: ItemIndex) -> Option<ItemIndex> {
-        let callers = self.0.get(&call).map_or(&[][..], Vec::as_slice);
-        if let [only] = callers {
-            return Some(*only);
+    /// last one before it. If that has a result already, it is another line of the same reply that has none.
+    pub(crate) fn of_result(&self, call: Id, result: ItemIndex) -> Option<ItemIndex> {
+        match self.calls.callers(call) {
+            [(_, only)] => Some(*only),
+            _ => self.of_repeated.get(&(call, result)).copied().flatten(),
         }
-        let makes_call = |item: &ItemIndex| {
-            let blocks = graph.session.blocks(graph.node(*item)).iter();
-            blocks.filter(|block| block.kind == BlockKind::ToolUse).any(|block| block.tool == Some(call))
-        };
-        let parent = graph.items[result].parent.item().filter(makes_call);
-        let before = callers.partition_point(|&one| graph.position(one) < graph.position(result));
-        parent.or_else(|| callers[..before].last().copied())
+    }
+
+    fn of_repeated_call(
+        &self,
+        graph: &Graph<'_>,
+        call: Id,
+        result: ItemIndex,
+        is_answered: &HashSet<(Id, ItemIndex)>,
+    ) -> Option<ItemIndex> {
+        let callers = self.calls.callers(call);
+        let parent = graph.items[result].parent.item();
+        let parent = parent.filter(|&parent| graph.makes_call(parent, call));
+        let nearest = parent.or_else(|| self.calls.last_before(graph, call, graph.position(result)))?;
+        if !is_answered.contains(&(call, nearest)) {
+            return Some(nearest);
+        }
+        let reply = graph.node(nearest).message_id;
+        // Lines of a reply stand together: those of other replies end the search. No reply has many calls with one id.
+        let at = callers.partition_point(|&(_, one)| graph.position(one) < graph.position(nearest));
+        let of_reply = callers[..at].iter().rev().take(64).map(|&(_, one)| one);
+        let mut of_reply = of_reply.take_while(|&one| reply.is_some() && graph.node(one).message_id == reply);
+        Some(of_reply.find(|&one| !is_answered.contains(&(call, one))).unwrap_or(nearest))
     }
 }
 
 /// The lines of each reply, and the results of the calls of each line, in the order of the conversation.
 struct Replies {
-    lines: HashMap<Id, Vec<ItemIndex>>,
-    results: HashMap<(Id, Option<ItemIndex>), Vec<ItemIndex>>,
+    lines: Vec<(Id, ItemIndex)>,
+    results: Vec<((Id, Option<ItemIndex>), ItemIndex)>,
 }
 
 impl Replies {
     fn of(graph: &Graph<'_>) -> Self {
-        let mut replies = Self { lines: HashMap::new(), results: HashMap::new() };
+        let mut replies = Self { lines: Vec::new(), results: Vec::new() };
         let callers = Callers::of(graph);
         for &item in &graph.sequence {
             if graph.items[item].is_side {
@@ -155,39 +188,40 @@ impl Replies {
             }
             let node = graph.node(item);
             if let Some(id) = node.message_id.filter(|_| node.kind == Kind::Assistant) {
-                replies.lines.entry(id).or_default().push(item);
+                replies.lines.push((id, item));
             }
             let blocks = graph.session.blocks(node).iter().filter(|_| node.kind == Kind::User);
             let results = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
             for call in results.filter_map(|block| block.tool) {
-                let caller = callers.of_result(graph, call, item);
-                replies.results.entry((call, caller)).or_default().push(item);
+                let caller = callers.of_result(call, item);
+                replies.results.push(((call, caller), item));
             }
         }
+        replies.lines.sort_by_key(|&(reply, _)| reply);
+        replies.results.sort_by_key(|&(call, _)| call);
         replies
     }
 
     /// Returns the results of the call that a line, or a copy of it, makes.
     fn results_of(&self, graph: &Graph<'_>, call: Id, line: ItemIndex) -> impl Iterator<Item = ItemIndex> {
         let callers = [Some(line), graph.twin(line)].into_iter().flatten().map(Some).chain([None]);
-        callers.filter_map(move |caller| self.results.get(&(call, caller))).flatten().copied()
+        callers.flat_map(move |caller| members(&self.results, &(call, caller))).map(|&(_, result)| result)
     }
 
     /// Returns the lines of a reply that are not on the path, and the results of its calls that have none there.
-    fn missing(&self, graph: &Graph<'_>, reply: Id, on_line: &HashSet<ItemIndex>) -> Vec<ItemIndex> {
-        let lines = self.lines.get(&reply).map_or(&[][..], Vec::as_slice);
-        let is_copy = |item: ItemIndex| graph.twin(item).is_some_and(|twin| on_line.contains(&twin));
-        let (own, missing): (Vec<ItemIndex>, Vec<ItemIndex>) = lines
+    fn missing(&self, graph: &Graph<'_>, reply: Id, on_line: &[bool]) -> Vec<ItemIndex> {
+        let is_copy = |item: ItemIndex| graph.twin(item).is_some_and(|twin| on_line[twin]);
+        let (own, missing): (Vec<ItemIndex>, Vec<ItemIndex>) = members(&self.lines, &reply)
             .iter()
-            .copied()
-            .filter(|&item| on_line.contains(&item) || !is_copy(item))
-            .partition(|item| on_line.contains(item));
+            .map(|&(_, line)| line)
+            .filter(|&item| on_line[item] || !is_copy(item))
+            .partition(|&item| on_line[item]);
         let mut missing = missing;
         for item in own.into_iter().chain(missing.clone()) {
             let blocks = graph.session.blocks(graph.node(item)).iter();
             for call in blocks.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool)
             {
-                if self.results_of(graph, call, item).any(|result| on_line.contains(&result)) {
+                if self.results_of(graph, call, item).any(|result| on_line[result]) {
                     continue;
                 }
                 let mut results = self.results_of(graph, call, item);
@@ -200,9 +234,37 @@ impl Replies {
 
 /// Returns the message that the conversation ends with: the last one on which nothing else hangs.
 pub(crate) fn newest_leaf(graph: &Graph<'_>, last_line: Option<ItemIndex>) -> Option<ItemIndex> {
-    let is_tip = tips(graph);
+    let mut is_tip = tips(graph);
     let repeated = last_line.and_then(|last| nearest_message(graph, last)).filter(|&item| is_tip[item]);
-    repeated.or_else(|| graph.sequence.iter().rev().copied().find(|&item| is_tip[item]))
+    repeated.or_else(|| {
+        let newest = |is_tip: &[bool]| graph.sequence.iter().rev().copied().find(|&item| is_tip[item]);
+        let any = newest(&is_tip);
+        drop_answered(graph, &mut is_tip);
+        newest(&is_tip).or(any)
+    })
+}
+
+/// Takes results from the tips that belong to a reply with which the conversation went on elsewhere. Of parallel calls only one result has
+/// something below it, and lines of the others may have been moved to the end of the file.
+fn drop_answered(graph: &Graph<'_>, is_tip: &mut [bool]) {
+    // The reply that each entry is a line of, or hangs on.
+    let mut reply_of: Vec<Option<Id>> = vec![None; graph.items.len()];
+    let mut goes_on = vec![false; graph.session.id_count()];
+    for &item in &graph.sequence {
+        let node = graph.node(item);
+        let above = graph.items[item].parent.item().and_then(|parent| reply_of[parent]);
+        let own = node.message_id.filter(|_| node.kind == Kind::Assistant);
+        reply_of[item] = own.or(above);
+        // Another line of the reply, or a result.
+        let is_part = if own.is_some() { own == above } else { graph.session.has_results(node) };
+        if let Some(above) = above.filter(|_| graph.is_message(item) && !is_part) {
+            goes_on[above.index()] = true;
+        }
+    }
+    for (item, is_tip) in is_tip.iter_mut().enumerate().filter(|(_, is_tip)| **is_tip) {
+        let is_answered = reply_of[item].is_some_and(|reply| goes_on[reply.index()]);
+        *is_tip = !(is_answered && graph.session.has_only_results(graph.node(item)));
+    }
 }
 
 /// Returns the message that an entry belongs to: itself, or the nearest one above it.

@@ -1,7 +1,5 @@
 //! What Claude Code would lose of a conversation, and what the API would refuse.
 
-use std::collections::{HashMap, HashSet};
-
 use annals_transcript::session::{BlockKind, Id};
 
 use super::{BrokenLink, Finding, Issue};
@@ -80,7 +78,7 @@ impl Losses {
             let mut is_explained = !missing.blocks.is_empty();
             for span in missing.blocks.iter().filter_map(|&block| spans.get(block)) {
                 match (span.kind, span.tool) {
-                    (BlockKind::ToolUse, Some(id)) if !tools.answered.contains(&id) => {
+                    (BlockKind::ToolUse, Some(id)) if !tools.is_answered[id.index()] => {
                         losses.calls.push((missing.item, Issue::CallWithoutResult));
                     }
                     (BlockKind::ToolUse, Some(id)) if tools.is_repeated(id) => {
@@ -98,22 +96,22 @@ impl Losses {
 }
 
 /// The calls and results of a conversation.
-#[derive(Default)]
 struct Tools {
-    calls: HashMap<Id, usize>,
-    answered: HashSet<Id>,
+    /// How often each call is made, by the index of its id.
+    calls: Vec<u32>,
+    /// Whether a call has a result, by the index of its id.
+    is_answered: Vec<bool>,
 }
 
 impl Tools {
     fn of(analysis: &Analysis<'_>) -> Self {
-        let mut tools = Self::default();
+        let ids = analysis.session.id_count();
+        let mut tools = Self { calls: vec![0; ids], is_answered: vec![false; ids] };
         for &item in &analysis.messages {
             for block in analysis.session.blocks(analysis.graph.node(item)) {
                 match (block.kind, block.tool) {
-                    (BlockKind::ToolUse, Some(id)) => *tools.calls.entry(id).or_default() += 1,
-                    (BlockKind::ToolResult(_), Some(id)) => {
-                        tools.answered.insert(id);
-                    }
+                    (BlockKind::ToolUse, Some(id)) => tools.calls[id.index()] += 1,
+                    (BlockKind::ToolResult(_), Some(id)) => tools.is_answered[id.index()] = true,
                     _ => {}
                 }
             }
@@ -122,7 +120,7 @@ impl Tools {
     }
 
     fn is_repeated(&self, call: Id) -> bool {
-        self.calls.get(&call).is_some_and(|&count| count > 1)
+        self.calls[call.index()] > 1
     }
 }
 
@@ -185,16 +183,18 @@ impl Found<'_, '_> {
     fn add_results(&mut self) {
         let graph = &self.analysis.graph;
         let blocks = |item: ItemIndex| self.analysis.session.blocks(graph.node(item)).iter();
-        let all = (0..graph.items.len()).flat_map(blocks);
-        let calls: HashSet<Id> =
-            all.filter(|block| block.kind == BlockKind::ToolUse).filter_map(|block| block.tool).collect();
-        let mut answered: HashSet<Id> = HashSet::new();
+        let ids = self.analysis.session.id_count();
+        let (mut is_called, mut is_answered) = (vec![false; ids], vec![false; ids]);
+        let all = (0..graph.items.len()).flat_map(blocks).filter(|block| block.kind == BlockKind::ToolUse);
+        all.filter_map(|block| block.tool).for_each(|call| is_called[call.index()] = true);
         let mut found = Vec::new();
         for &item in &self.analysis.messages {
             for block in blocks(item).filter(|block| matches!(block.kind, BlockKind::ToolResult(_))) {
                 match block.tool {
-                    Some(call) if !calls.contains(&call) => found.push((item, Issue::ResultWithoutCall)),
-                    Some(call) if !answered.insert(call) => found.push((item, Issue::RepeatedResult)),
+                    Some(call) if !is_called[call.index()] => found.push((item, Issue::ResultWithoutCall)),
+                    Some(call) if std::mem::replace(&mut is_answered[call.index()], true) => {
+                        found.push((item, Issue::RepeatedResult));
+                    }
                     _ => {}
                 }
             }

@@ -3,7 +3,7 @@
 use annals_transcript::duplicate::{self, Duplicates};
 use annals_transcript::second_root::{RootKind, second_roots};
 use annals_transcript::session::Session;
-use annals_transcript::{Entry, Flag, Kind, Problem};
+use annals_transcript::{Entry, Flag, Kind, Problem, is_utf8};
 use jiff::Timestamp;
 
 use super::{Finding, Issue};
@@ -222,25 +222,6 @@ impl Times {
     }
 }
 
-/// Returns whether bytes are UTF-8. Parts that are ASCII, as nearly all are, take the least time.
-fn is_utf8(mut bytes: &[u8]) -> bool {
-    const PART: usize = 256;
-    while let Some(part) = bytes.first_chunk::<PART>() {
-        let checked = if part.is_ascii() {
-            PART
-        } else {
-            match std::str::from_utf8(part) {
-                Ok(_) => PART,
-                // The last character of the part may end behind it.
-                Err(error) if error.error_len().is_none() => error.valid_up_to(),
-                Err(_) => return false,
-            }
-        };
-        bytes = &bytes[checked..];
-    }
-    std::str::from_utf8(bytes).is_ok()
-}
-
 /// Returns the first field that a message lacks and that Claude Code needs to restore it.
 fn missing_field(entry: &Entry<'_>) -> Option<&'static str> {
     let head = entry.head();
@@ -253,11 +234,14 @@ fn missing_field(entry: &Entry<'_>) -> Option<&'static str> {
     if head.parent.is_none() && !head.has(Flag::NullParent) {
         return Some("parentUuid");
     }
+    if !head.kind.is_prompt_or_reply() {
+        // Claude Code asks for the time and the content of prompts and replies only.
+        return None;
+    }
     if head.time().is_none() {
         return Some("timestamp");
     }
-    let speaks = head.kind.is_prompt_or_reply();
-    (speaks && !head.has(Flag::Message)).then_some("message")
+    (!head.has(Flag::Message)).then_some("message")
 }
 
 #[cfg(test)]
@@ -322,23 +306,10 @@ mod tests {
             let line = SOUND.replace(&format!("\"{field}\":"), "\"x\":") + "\n";
             assert_eq!(check(line.as_bytes()), [(1, 1, Issue::MissingField(field))], "{field}");
         }
+        let attachment = SOUND.replace("\"user\"", "\"attachment\"").replace("\"timestamp\":", "\"x\":");
+        assert_eq!(check((attachment + "\n").as_bytes()), [], "no conversation ends with an attachment");
         let no_time = SOUND.replace("2026-01", "yesterday") + "\n";
         assert_eq!(check(no_time.as_bytes()), [(1, 1, Issue::MissingField("timestamp"))]);
-    }
-
-    #[test]
-    fn utf8_is_recognised_wherever_its_characters_lie() {
-        for before in 240..270 {
-            for text in ["", "é", "日本", "😀", "😀é日"] {
-                let text = format!("{}{text}{}", "a".repeat(before), "b".repeat(300));
-                assert!(is_utf8(text.as_bytes()), "{text}");
-                let mut bytes = text.into_bytes();
-                bytes.insert(before, 0xE6);
-                assert!(!is_utf8(&bytes), "{before}");
-                bytes.truncate(before + 1);
-                assert!(!is_utf8(&bytes), "{before}");
-            }
-        }
     }
 
     #[test]

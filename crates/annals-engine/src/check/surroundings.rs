@@ -65,7 +65,8 @@ impl Signs {
 
     fn add_spilled(&mut self, entry: &Entry<'_>) {
         static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("persistedOutputPath"));
-        if entry.kind() != Kind::User || NAME.find(entry.bytes()).is_none() {
+        let output = entry.head().tool_use_result.filter(|_| entry.kind() == Kind::User);
+        if output.is_none_or(|output| NAME.find(output.bytes()).is_none()) {
             return;
         }
         let result = entry.view::<User>().and_then(|user| user.tool_use_result());

@@ -19,6 +19,7 @@ pub(super) fn rewritten(repaired: &[u8], old_length: usize) -> Option<Vec<u8>> {
     let analysis = Analysis::of(&session, &Places::new(), None)?;
     let bytes = without_ballast(repaired, &analysis);
     let uuids: Vec<String> = (0..analysis.graph.items.len()).map(|item| analysis.graph.uuid(item)).collect();
+    let uuids: Vec<&str> = uuids.iter().map(String::as_str).collect();
     let before = evaluation_of(&analysis, &uuids, repaired);
     let after = evaluation_of(&analysis, &uuids, &bytes);
     (bytes.len() < old_length && after.score() <= before.score()).then_some(bytes)

@@ -96,7 +96,7 @@ fn is_result(block: &BlockSpan) -> bool {
 
 /// Gives copies another reply id.
 fn fix_copies(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
-    for &item in &now.copies {
+    for &item in now.copies.iter().take(attempt.most_changes) {
         let json = attempt.json(edits, item);
         let message = Value::new(&json).and_then(|entry| entry.get("message"));
         let Some(id) = message.and_then(|message| message.text("id")) else { continue };
@@ -116,30 +116,50 @@ fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evalua
     if !is_needed {
         return false;
     }
+    let missing = now.missing.iter().filter(|missing| attempt.node(missing.item).kind == Kind::Assistant);
+    let renamed_in: HashSet<ItemIndex> =
+        missing.map(|missing| missing.item).take(attempt.most_changes).collect();
     let mut calls = RepeatedCalls::default();
     let callers = Callers::of(attempt.graph());
     let mut has_changed = false;
     for &item in &attempt.wanted().entries {
-        if !attempt.blocks(item).iter().any(is_call_or_result) {
+        let spans = attempt.blocks(item);
+        if !spans.iter().any(is_call_or_result) {
             continue;
         }
-        let json = attempt.json(edits, item);
-        let Some(content) = content_of(&json) else { continue };
+        // Only an entry that was changed before may have other ids than in the file. The others are not read.
+        let is_changed = !edits.is_empty() && edits.get(attempt.uuid(item)).is_some();
+        let changed = is_changed.then(|| attempt.json(edits, item));
+        let blocks: Vec<Value<'_>> =
+            changed.iter().filter_map(|json| content_of(json)).flat_map(Value::items).collect();
         let mut new_ids = HashMap::new();
-        for (index, (span, block)) in attempt.blocks(item).iter().zip(content.items()).enumerate() {
+        for (index, span) in spans.iter().enumerate() {
             let Some(id) = span.tool.filter(|_| is_call_or_result(span)) else { continue };
             let key = if is_result(span) { "tool_use_id" } else { "id" };
-            let text = block.text(key).unwrap_or_default();
-            let is_renamed = *text != attempt.session().id_texts().get(id);
+            let now = if is_changed {
+                let Some(block) = blocks.get(index) else { break };
+                Some(block.text(key).unwrap_or_default())
+            } else {
+                None
+            };
+            let in_file = || attempt.session().id_texts().get(id);
+            let renamed = now.filter(|now| **now != in_file());
+            let is_renamed = renamed.is_some();
             let new = if is_result(span) {
-                let caller = callers.of_result(attempt.graph(), id, item);
+                let caller = callers.of_result(id, item);
                 caller.and_then(|caller| calls.answer(id, caller))
             } else {
-                calls.call(id, item, &text, is_renamed)
+                let may_rename = !attempt.is_trial() || renamed_in.contains(&item);
+                calls.call(id, item, renamed.as_deref(), may_rename.then_some(&in_file))
             };
             new_ids.extend(new.filter(|_| !is_renamed).map(|new| (index, new)));
         }
-        if let Some(content) = content::with_call_ids(content, &new_ids) {
+        if new_ids.is_empty() {
+            continue;
+        }
+        let json = changed.unwrap_or_else(|| attempt.json(edits, item));
+        let content = content_of(&json).and_then(|content| content::with_call_ids(content, &new_ids));
+        if let Some(content) = content {
             attempt.set_content(edits, item, &content, "call-id-unique");
             has_changed = true;
         }
@@ -157,15 +177,22 @@ struct RepeatedCalls {
 }
 
 impl RepeatedCalls {
-    /// Returns the new id of a call, if an earlier one has its id, or if it was renamed already.
-    fn call(&mut self, id: Id, item: ItemIndex, text: &str, is_renamed: bool) -> Option<String> {
+    /// Returns the new id of a call, if an earlier one has its id, or if it was renamed already. Without `in_file`, which returns the id that
+    /// it has in the file, it keeps that.
+    fn call(
+        &mut self,
+        id: Id,
+        item: ItemIndex,
+        renamed: Option<&str>,
+        in_file: Option<&dyn Fn() -> String>,
+    ) -> Option<String> {
         let count = self.counts.entry(id).or_default();
         *count += 1;
-        let new = match *count {
-            _ if is_renamed => Some(text.to_owned()),
-            1 => None,
+        let new = match (renamed, *count) {
+            (Some(renamed), _) => Some(renamed.to_owned()),
+            (None, 1) => None,
             // Claude Code takes `ID_2` as a part of the call `ID`.
-            count => Some(format!("{text}-call{count}")),
+            (None, count) => in_file.map(|in_file| format!("{}-call{count}", in_file())),
         };
         self.new_ids.entry((id, item)).or_default().push_back(new.clone());
         new
@@ -181,7 +208,7 @@ impl RepeatedCalls {
 /// Adds a result for every call that is left out because its result is lost.
 fn fix_results(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
     let mut results: Option<Results> = None;
-    let mut has_changed = false;
+    let mut added = 0;
     for missing in now.missing.iter().filter(|missing| attempt.node(missing.item).kind == Kind::Assistant) {
         let spans = attempt.blocks(missing.item);
         let is_call = |block: &usize| spans.get(*block).is_some_and(|span| span.kind == BlockKind::ToolUse);
@@ -197,11 +224,14 @@ fn fix_results(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -
             let results = results.get_or_insert_with(|| Results::of(attempt));
             if !results.has(attempt, edits, &id, spans[block].tool) {
                 results.add(attempt, edits, missing.item, &fields, &id);
-                has_changed = true;
+                added += 1;
             }
         }
+        if added >= attempt.most_changes {
+            break;
+        }
     }
-    has_changed
+    added > 0
 }
 
 /// The results of the conversation, and what follows each entry.
@@ -274,7 +304,7 @@ impl Results {
 
 /// Replaces blocks that the API refuses.
 fn fix_blocks(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
-    let mut has_changed = false;
+    let mut changed = 0;
     let mut renamed: HashSet<String> = HashSet::new();
     // All blocks of a message are changed at once.
     let mut seen: HashSet<(ItemIndex, bool, bool)> = HashSet::new();
@@ -282,7 +312,10 @@ fn fix_blocks(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) ->
         if matches!(refused.rule, Rule::FirstUser | Rule::RequestSize | Rule::ImageDimensions) {
             continue;
         }
-        let Some(item) = attempt.item(&refused.uuid) else { continue };
+        if changed >= attempt.most_changes {
+            break;
+        }
+        let Some(item) = refused.item else { continue };
         if !seen.insert((item, refused.rule == Rule::CallId, refused.rule == Rule::ThinkingLast)) {
             continue;
         }
@@ -295,13 +328,13 @@ fn fix_blocks(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) ->
         let drops_thinking = refused.rule == Rule::ThinkingLast;
         if let Some((new, rule)) = content::mended(attempt.node(item).kind, content, drops_thinking) {
             attempt.set_content(edits, item, &new, rule.name());
-            has_changed = true;
+            changed += 1;
         }
     }
     if !renamed.is_empty() {
         rename_results(attempt, edits, &renamed);
     }
-    has_changed
+    changed > 0
 }
 
 /// Makes results name the new ids of calls.
@@ -327,7 +360,7 @@ fn rename_results(attempt: &Attempt<'_, '_>, edits: &mut Edits, old: &HashSet<St
 fn fix_images(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
     let mut has_changed = false;
     for refused in now.refused.iter().filter(|refused| refused.rule == Rule::ImageDimensions) {
-        let Some(item) = attempt.item(&refused.uuid) else { continue };
+        let Some(item) = refused.item else { continue };
         let json = attempt.json(edits, item);
         let Some(content) = content_of(&json) else { continue };
         let Some(image) = refused.block.and_then(|block| content.items().nth(block)) else { continue };
@@ -346,7 +379,7 @@ fn fix_first(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> 
         return false;
     };
     let first = attempt.wanted().entries.first().copied();
-    let Some(item) = first.or_else(|| attempt.item(&refused.uuid)) else { return false };
+    let Some(item) = first.or(refused.item) else { return false };
     let json = attempt.json(edits, item);
     let parent = attempt.wanted().boundary.map(|boundary| attempt.uuid(boundary));
     let first_time = attempt.wanted().entries.iter().find_map(|&one| attempt.node(one).time);

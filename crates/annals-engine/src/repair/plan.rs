@@ -60,6 +60,9 @@ impl Plan {
     }
 }
 
+/// How many entries each fix changes where it only has to be known whether fixes help.
+const SOME_CHANGES: usize = 16;
+
 /// After this many repairs of its own result, a plan is taken as it is.
 const MAX_ROUNDS: usize = 4;
 
@@ -114,7 +117,9 @@ pub(crate) fn has_work(
     }
     let options = RepairOptions::default();
     let planner = Planner { known: Some(verdicts), ..Planner::of(source, &options) };
-    Some(Attempt::new(&planner, analysis).improves(evaluation))
+    // A file may need thousands of changes. Nearly always the first of them help by themselves.
+    let some = Attempt { most_changes: SOME_CHANGES, ..Attempt::new(&planner, analysis) };
+    Some(some.improves(evaluation) || Attempt::new(&planner, analysis).improves(evaluation))
 }
 
 /// A transcript that is repaired: its bytes in memory, or on disk.
@@ -209,7 +214,7 @@ impl<'b> Planner<'b> {
         let evaluation = Attempt::new(self, &present).evaluate(&[]);
         // Both analyses have the same graph: only the last message differs.
         let is_chosen: HashSet<ItemIndex> = chosen.messages.iter().copied().collect();
-        let restored = present.messages.iter().filter(|item| evaluation.restored.contains(item));
+        let restored = present.messages.iter().filter(|item| evaluation.restored[**item]);
         let left_out = restored.filter(|item| !is_chosen.contains(item)).count();
         Some((present.view(&evaluation), left_out))
     }
@@ -250,7 +255,7 @@ impl<'b> Planner<'b> {
 }
 
 /// Reads a file as Claude Code would, and compares with the conversation that is wanted. `uuids` are those of all items.
-pub(super) fn evaluation_of(analysis: &Analysis<'_>, uuids: &[String], file: &[u8]) -> Evaluation {
+pub(super) fn evaluation_of(analysis: &Analysis<'_>, uuids: &[&str], file: &[u8]) -> Evaluation {
     let session = Session::read(file).unwrap_or_default();
     let lines = lines_of(&session, uuids);
     analysis.evaluate_as(&session, &lines, |block, role, _| {
@@ -259,14 +264,14 @@ pub(super) fn evaluation_of(analysis: &Analysis<'_>, uuids: &[String], file: &[u
 }
 
 /// Returns the line that counts of each uuid.
-fn lines_of(session: &Session, uuids: &[String]) -> Vec<Option<usize>> {
+fn lines_of(session: &Session, uuids: &[&str]) -> Vec<Option<usize>> {
     let mut line_of: HashMap<String, usize> = HashMap::with_capacity(uuids.len());
     for (index, node) in session.nodes().iter().enumerate() {
         if let Some(id) = node.id.filter(|_| node.is_loaded_by_claude_code()) {
             line_of.insert(session.id_texts().get(id), index);
         }
     }
-    uuids.iter().map(|uuid| line_of.get(uuid).copied()).collect()
+    uuids.iter().map(|&uuid| line_of.get(uuid).copied()).collect()
 }
 
 /// Returns the object of an entry, on one line.
@@ -291,15 +296,16 @@ fn ends_in_newline(file: &dyn Source) -> bool {
 pub(super) struct Attempt<'a, 's> {
     pub(super) planner: &'a Planner<'a>,
     pub(super) analysis: &'a Analysis<'s>,
-    /// The uuid of each item.
-    uuids: OnceCell<Vec<String>>,
-    /// The item of each uuid.
-    items: OnceCell<HashMap<String, ItemIndex>>,
+    /// The most entries whose content each fix changes.
+    pub(super) most_changes: usize,
+    /// The uuids of items, as far as they were asked for.
+    uuids: Vec<OnceCell<String>>,
 }
 
 impl<'a, 's> Attempt<'a, 's> {
     fn new(planner: &'a Planner<'a>, analysis: &'a Analysis<'s>) -> Self {
-        Self { planner, analysis, uuids: OnceCell::new(), items: OnceCell::new() }
+        let uuids = vec![OnceCell::new(); analysis.graph.items.len()];
+        Self { planner, analysis, most_changes: usize::MAX, uuids }
     }
 
     /// Returns whether there is a plan that is better than none.
@@ -330,8 +336,13 @@ impl<'a, 's> Attempt<'a, 's> {
             }
             let after = self.evaluate(&appended);
             tried.insert(appended);
+            let is_better =
+                |now: &Evaluation| now.score() < best.1.score() && !self.loses_messages(before, now);
+            if self.is_trial() && is_better(&after) {
+                return (edits, after);
+            }
             let mended = self.mend_content((edits, after));
-            if mended.1.score() < best.1.score() && !self.loses_messages(before, &mended.1) {
+            if is_better(&mended.1) {
                 best = mended;
             }
             if best.1.is_complete() {
@@ -339,6 +350,11 @@ impl<'a, 's> Attempt<'a, 's> {
             }
         }
         best
+    }
+
+    /// Returns whether it only has to be known whether changes help.
+    pub(super) fn is_trial(&self) -> bool {
+        self.most_changes < usize::MAX
     }
 
     pub(super) fn evaluate_edits(&self, edits: &Edits) -> Evaluation {
@@ -353,10 +369,13 @@ impl<'a, 's> Attempt<'a, 's> {
             return false;
         }
         let start = self.wanted().compaction.map_or(0, |start| self.graph().position(start));
-        let position = |&item: &ItemIndex| self.graph().position(item);
-        let lost: Vec<usize> = before.restored.difference(&after.restored).map(position).collect();
-        let lost: Vec<usize> = lost.into_iter().filter(|&position| position >= start).collect();
-        let won: Vec<usize> = after.restored.difference(&before.restored).map(position).collect();
+        let only = |one: &Evaluation, other: &Evaluation| -> Vec<usize> {
+            let items = (0..one.restored.len()).filter(|&item| one.restored[item] && !other.restored[item]);
+            items.map(|item| self.graph().position(item)).collect()
+        };
+        let lost: Vec<usize> =
+            only(before, after).into_iter().filter(|&position| position >= start).collect();
+        let won = only(after, before);
         match won.len().cmp(&lost.len()) {
             Ordering::Less => true,
             Ordering::Equal => won.iter().min() < lost.iter().max(),
@@ -379,7 +398,8 @@ impl<'a, 's> Attempt<'a, 's> {
         }
         let file = self.planner.file.span(0, self.planner.file.length());
         let session = read(&file, appended);
-        self.analysis.evaluate_as(&session, &lines_of(&session, self.uuids()), verdict)
+        let uuids: Vec<&str> = (0..self.uuids.len()).map(|item| self.uuid(item)).collect();
+        self.analysis.evaluate_as(&session, &lines_of(&session, &uuids), verdict)
     }
 
     /// Returns the bytes that edits append to the file.
@@ -414,20 +434,8 @@ impl<'a, 's> Attempt<'a, 's> {
         (node.at.offset < self.planner.file.length()).then_some(node.at.line)
     }
 
-    pub(super) fn item(&self, uuid: &str) -> Option<ItemIndex> {
-        let items = self.items.get_or_init(|| {
-            self.uuids().iter().cloned().enumerate().map(|(item, uuid)| (uuid, item)).collect()
-        });
-        items.get(uuid).copied()
-    }
-
     pub(super) fn uuid(&self, item: ItemIndex) -> &str {
-        &self.uuids()[item]
-    }
-
-    fn uuids(&self) -> &[String] {
-        let graph = self.graph();
-        self.uuids.get_or_init(|| (0..graph.items.len()).map(|item| graph.uuid(item)).collect())
+        self.uuids[item].get_or_init(|| self.graph().uuid(item))
     }
 
     pub(super) fn node(&self, item: ItemIndex) -> &'s Node {

@@ -101,6 +101,79 @@ fn lines_in_another_order_only_need_the_leaf_at_the_end() {
     check(&again, 6, &[("leaf", "a3")]);
 }
 
+/// A prompt, a reply with two parallel calls and their results, and four more messages.
+fn with_parallel_calls() -> Vec<(&'static str, &'static str, &'static str, i64, &'static str)> {
+    vec![
+        ("user", "u1", "", 0, "One"),
+        ("assistant", "c1", "u1", 60, r#"[{"type":"tool_use","id":"t1","name":"Read","input":{}}]"#),
+        ("assistant", "c2", "c1", 61, r#"[{"type":"tool_use","id":"t2","name":"Read","input":{}}]"#),
+        ("user", "r1", "c1", 70, r#"[{"type":"tool_result","tool_use_id":"t1","content":"x"}]"#),
+        ("user", "r2", "c2", 71, r#"[{"type":"tool_result","tool_use_id":"t2","content":"y"}]"#),
+        ("assistant", "a2", "r2", 120, TEXT),
+        ("user", "u3", "a2", 180, "Three"),
+        ("assistant", "a3", "u3", 240, TEXT),
+    ]
+}
+
+/// Returns lines of which those at some indices are moved to the end, as one reply.
+fn moved(mut lines: Vec<(&str, &str, &str, i64, &str)>, indices: std::ops::Range<usize>) -> String {
+    let moved: Vec<_> = lines.drain(indices).collect();
+    file(&[lines, moved].concat()).replace("m-c2", "m-c1")
+}
+
+#[test]
+fn calls_that_were_moved_behind_their_results_are_not_the_end() {
+    // The clock was set back after the calls, so that a result seems to be older than its call, too.
+    let mut lines = with_parallel_calls();
+    lines[1].3 = 1000;
+    lines[2].3 = 1001;
+    check(&moved(lines.clone(), 1..4), 8, &[("leaf", "a3")]);
+    check(&moved(lines, 1..3), 8, &[("leaf", "a3")]);
+}
+
+#[test]
+fn results_of_calls_with_one_id_in_one_reply_answer_each_of_them() {
+    // The results hang on each other, behind the last line of the reply.
+    let mut lines = with_parallel_calls();
+    lines[2].4 = lines[1].4;
+    (lines[3].2, lines[4].2) = ("c2", "r1");
+    lines[4].4 = r#"[{"type":"tool_result","tool_use_id":"t1","content":"y"}]"#;
+    lines[5].2 = "r2";
+    let text = file(&lines).replace("m-c2", "m-c1");
+    check(&text, 8, &[("content", "c2"), ("content", "r1"), ("leaf", "a3")]);
+}
+
+#[test]
+fn an_entry_without_a_time_stays_behind_its_parent_wherever_that_stands() {
+    let lines = conversation();
+    let without_time = entry(lines[3]).replace(r#","timestamp":"2026-01-01T00:03:00.000Z""#, "");
+    let text = moved(lines.clone(), 1..3).replace(&entry(lines[3]), &without_time);
+    check(&text, 6, &[]);
+}
+
+#[test]
+fn a_message_whose_parent_is_lost_continues_lines_that_were_moved_behind_it() {
+    let mut lines = conversation();
+    lines.remove(3);
+    check(&moved(lines, 1..3), 5, &[("relink", "u3"), ("leaf", "a3")]);
+    // A branch that is newer than the message is none of these.
+    let mut lines = conversation();
+    lines.remove(3);
+    (lines[1].3, lines[2].3) = (1000, 1001);
+    let plan = plan(moved(lines, 1..3).as_bytes(), &RepairOptions::default());
+    assert_eq!(plan.after.sent, 3, "{:?}", plan.changes);
+}
+
+#[test]
+fn in_a_large_file_an_entry_that_spans_lines_is_written_again() {
+    let filler = format!("{{\"type\":\"filler\",\"x\":\"{}\"}}\n", "y".repeat(5 << 20));
+    let lines = conversation();
+    let spanning = entry(lines[2]).replacen(',', ",\n ", 3);
+    let text = file(&lines).replace(&entry(lines[2]), &spanning);
+    check(&text, 6, &[]);
+    check(&(text + &filler), 6, &[("salvage", "u2"), ("leaf", "a3")]);
+}
+
 #[test]
 fn the_end_of_a_copied_beginning_is_not_the_end_of_the_conversation() {
     // Nothing hangs on the first of two results, so that it could be the last message, as after a repair.

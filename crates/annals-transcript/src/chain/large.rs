@@ -2,11 +2,8 @@
 
 use super::reply;
 use crate::entry::{Flag, Kind};
-use crate::session::{Boundary, Id, Node, Session};
+use crate::session::{Boundary, Id, LARGE, Node, Session};
 use crate::small_index::SmallIndex;
-
-/// Claude Code leaves out parts of files that are larger than this.
-const LARGE: u64 = 5 * 1024 * 1024;
 
 /// The length of a UUID. Claude Code recognises no other ids in a large file before it parses the lines.
 const UUID_LENGTH: usize = 36;
@@ -30,7 +27,8 @@ pub(super) fn read_branch(session: &Session) -> Option<Vec<bool>> {
 /// Returns the first entry that counts: the last boundary without kept messages, or else the first entry of the file. `None`
 /// if a boundary behind it keeps messages.
 fn start(session: &Session) -> Option<usize> {
-    let boundary = |index: usize| session.boundary(&session.nodes()[index]);
+    let read = |index: usize| Some(&session.nodes()[index]).filter(|node| node.is_read_by_claude_code());
+    let boundary = |index: usize| session.boundary(read(index)?);
     let indices = 0..session.nodes().len();
     let start = indices.clone().rfind(|&index| boundary(index).is_some_and(|it| !it.keeps_messages()));
     let start = start.unwrap_or(0);

@@ -38,6 +38,8 @@ pub struct Head<'a> {
     pub(crate) model: Option<JsonStr<'a>>,
     /// `message.usage`, unless it is null.
     pub(crate) usage: Option<Value<'a>>,
+    /// `toolUseResult`: what a tool returned to Claude Code.
+    pub tool_use_result: Option<Value<'a>>,
     /// `requestId`.
     pub request: Option<JsonStr<'a>>,
     /// `leafUuid`: the message that a record refers to.
@@ -112,9 +114,15 @@ pub enum Flag {
     /// A user entry with the name or the output of a local command. Only set in a
     /// [`Node`](crate::session::Node).
     CommandText,
-    /// A user entry that Claude Code delivers with a reply: `turnCompanion` is true, or `sourceToolUseID` is a string. Only
-    /// set in a [`Node`](crate::session::Node).
+    /// A user entry that Claude Code delivers with a reply: [`Flag::TurnCompanion`] or [`Flag::FromTool`]. Only set in a
+    /// [`Node`](crate::session::Node).
     Companion,
+    /// `turnCompanion`.
+    TurnCompanion,
+    /// `sourceToolUseID` is a string: the entry comes from a tool.
+    FromTool,
+    /// `toolDenialKind` is present: a call was denied or interrupted.
+    ToolDenial,
 }
 
 impl Flag {
@@ -260,6 +268,10 @@ impl<'a> Head<'a> {
             Field::IsDisplayOnly => self.set(Flag::DisplayOnly, on),
             Field::Explicit => self.set(Flag::Explicit, on),
             Field::IsVirtual => self.set(Flag::Virtual, on),
+            Field::TurnCompanion => self.set(Flag::TurnCompanion, on),
+            Field::SourceToolUseId => self.set(Flag::FromTool, text.is_some()),
+            Field::ToolDenialKind => self.set(Flag::ToolDenial, true),
+            Field::ToolUseResult => self.tool_use_result = Some(value),
             Field::Message
             | Field::ForkedFrom
             | Field::Origin
@@ -302,6 +314,10 @@ enum Field {
     IsDisplayOnly,
     Explicit,
     IsVirtual,
+    TurnCompanion,
+    SourceToolUseId,
+    ToolDenialKind,
+    ToolUseResult,
     Message,
     ForkedFrom,
     Origin,
@@ -313,9 +329,7 @@ enum Field {
 impl Field {
     /// Returns the field that a key names, escaped or not.
     fn of(key: JsonStr<'_>) -> Option<Self> {
-        let raw = key.raw();
-        Self::named(raw)
-            .or_else(|| if raw.contains(&b'\\') { Self::named(&key.decode_bytes()) } else { None })
+        key.named(Self::named)
     }
 
     /// Returns the field that the decoded bytes of a key name.
@@ -346,6 +360,10 @@ impl Field {
             b"isDisplayOnly" => Field::IsDisplayOnly,
             b"explicit" => Field::Explicit,
             b"isVirtual" => Field::IsVirtual,
+            b"turnCompanion" => Field::TurnCompanion,
+            b"sourceToolUseID" => Field::SourceToolUseId,
+            b"toolDenialKind" => Field::ToolDenialKind,
+            b"toolUseResult" => Field::ToolUseResult,
             b"origin" => Field::Origin,
             b"message" => Field::Message,
             b"forkedFrom" => Field::ForkedFrom,

@@ -7,7 +7,7 @@
 use wide::u8x16;
 
 /// The number of bytes in a block: one for each bit of a mask.
-pub(super) const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// The bits at odd positions.
 const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
@@ -117,13 +117,13 @@ impl State {
 
 /// Returns a mask of the bytes that equal `byte`.
 #[inline]
-pub(super) fn bytes_equal(block: &[u8; BLOCK], byte: u8) -> u64 {
+pub(crate) fn bytes_equal(block: &[u8; BLOCK], byte: u8) -> u64 {
     mask_of(block, |lane| lane.simd_eq(u8x16::splat(byte)))
 }
 
 /// Returns a mask of the bytes for which `test` returns all ones.
 #[inline]
-pub(super) fn mask_of(block: &[u8; BLOCK], test: impl Fn(u8x16) -> u8x16) -> u64 {
+pub(crate) fn mask_of(block: &[u8; BLOCK], test: impl Fn(u8x16) -> u8x16) -> u64 {
     let (lanes, _) = block.as_chunks::<16>();
     let mask = |lane: [u8; 16]| u64::from(test(u8x16::from(lane)).to_bitmask());
     mask(lanes[0]) | mask(lanes[1]) << 16 | mask(lanes[2]) << 32 | mask(lanes[3]) << 48

@@ -1,6 +1,8 @@
 //! Interns ids: each is a small number, and its text is stored once.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
+
+use foldhash::quality::RandomState;
 
 use crate::small_index::SmallIndex;
 
