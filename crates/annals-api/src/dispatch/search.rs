@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use annals_engine::{
-    Behind, Engine, Hit, IndexOptions, IndexProgress, IndexStatus, Limit, MisspeltWord, Order, Pattern,
+    Behind, Copy, Engine, Hit, IndexOptions, IndexProgress, IndexStatus, Limit, MisspeltWord, Order, Pattern,
     Ranking, SearchAnswer, SearchCursor, SearchOptions, SessionTitle, TextFilter, TranscriptFile, Unfiltered,
 };
 use annals_proto as wire;
@@ -344,6 +344,7 @@ fn to_wire_hit(hit: &Hit, session: Option<&SessionTitle>, reveal: bool) -> wire:
         field: wire_field(hit.part),
         tool: hit.tool.clone(),
         error: hit.is_error,
+        spilled: hit.is_spilled,
         timestamp: hit.time.map(time),
         score: hit.score,
         matches: characters(&hit.snippet),
@@ -353,9 +354,15 @@ fn to_wire_hit(hit: &Hit, session: Option<&SessionTitle>, reveal: bool) -> wire:
             .and_then(|session| session.project_path.clone())
             .or_else(|| hit.project.clone()),
         in_session: hit.in_session,
-        copies: hit.copies.len(),
+        copies: hit.copies.len() + hit.more_copies,
+        also_in: hit.copies.iter().map(place).collect(),
         masked: if reveal { 0 } else { hit.snippet.text.matches("[masked: ").count() },
     }
+}
+
+fn place(copy: &Copy) -> wire::SearchPlace {
+    let Copy { file, entry, .. } = copy;
+    wire::SearchPlace { session: file.session.clone(), agent_id: file.agent.clone(), uuid: entry.clone() }
 }
 
 fn time(time: Timestamp) -> String {
