@@ -1264,6 +1264,8 @@ export type SearchField = "prompt" | "reply" | "thinking" | "tool" | "input" | "
 export interface SearchHit {
   /** The agent, if it is a message of one. */
   agentId?: string | null;
+  /** Where else the same message stands, whatever sessions were asked for: up to 16 of these transcripts. Absent if nowhere. */
+  alsoIn?: Array<SearchPlace>;
   /** In how many other transcripts the same message stands: copies and forks; absent if in none. */
   copies?: number;
   /** Whether it is an error; absent if not. */
@@ -1286,6 +1288,8 @@ export interface SearchHit {
   session: string | null;
   /** A line of the text. */
   snippet: string;
+  /** Whether the text stands in a file of its own beside the transcript, because it was too long for an entry; absent if not. */
+  spilled?: boolean;
   /** When it was written. */
   timestamp: string | null;
   /** The title of the session. */
@@ -1360,6 +1364,16 @@ export interface SearchParams {
   update?: boolean | null;
   /** Only messages of this working directory, the folders in it and its worktrees; an absolute path. */
   workspacePath?: string | null;
+}
+
+/** Another place of a message: a copy in a resumed session, or in a fork. */
+export interface SearchPlace {
+  /** The agent, if it is in the transcript of one. */
+  agentId?: string | null;
+  /** The session. */
+  session: string | null;
+  /** The message there, by its uuid; forks have uuids of their own. Titles have none. */
+  uuid: string | null;
 }
 
 /** Which matches were ranked. */

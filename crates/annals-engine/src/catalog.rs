@@ -301,11 +301,45 @@ pub(crate) fn session_row(engine: &Engine, file: &TranscriptFile) -> Result<Sess
     Ok(row)
 }
 
+/// What others say about a session to name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionTitle {
+    /// The title that lists show.
+    pub title: Option<String>,
+    /// The path of the project that it belongs to.
+    pub project_path: Option<String>,
+}
+
+/// Returns how sessions are named; `None` for those that cannot be read. Only their rows in the catalogue are read, and the files whose
+/// rows are missing or old.
+pub(crate) fn session_titles(engine: &Engine, paths: &[PathBuf]) -> Vec<Option<SessionTitle>> {
+    let found: Vec<_> = paths.iter().map(|path| FoundTranscript::of(path)).collect();
+    let mut transcripts: Vec<_> = found.iter().flatten().cloned().collect();
+    for transcript in &mut transcripts {
+        transcript.has_folder = SessionPaths::of(&transcript.path).folder().is_dir();
+    }
+    let mut facts = Loader::open(engine.home().path(), false).facts(&transcripts).into_iter();
+    let mut transcripts = transcripts.into_iter();
+    let titles = found.into_iter().map(|found| {
+        found?;
+        let row = SessionRow::new(transcripts.next()?, Ok(facts.next()?.ok()?));
+        let project_path = row.project_path();
+        Some(SessionTitle { title: row.facts.title.map(|title| title.text), project_path })
+    });
+    titles.collect()
+}
+
 pub(crate) fn root_summaries(engine: &Engine) -> Vec<RootSummary> {
     engine.roots().named().map(RootSummary::read).collect()
 }
 
 impl Engine {
+    /// Returns the ids of all sessions, from the names of files alone.
+    pub(crate) fn names_of_sessions(&self) -> Vec<String> {
+        self.project_folders(&mut Vec::new()).iter().flat_map(|folder| Folder::session_ids(folder)).collect()
+    }
+
     /// Returns the transcripts of all sessions, without reading them.
     pub(crate) fn sessions(&self) -> Vec<TranscriptFile> {
         let folders = self.project_folders(&mut Vec::new());

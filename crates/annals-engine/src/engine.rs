@@ -14,7 +14,9 @@ use annals_transcript::write::{Recorder, Target};
 use jiff::Timestamp;
 
 use crate::belongings::{self, Belonging};
-use crate::catalog::{self, Copies, ListOptions, Listing, Project, RootSummary, SessionRow, Workspace};
+use crate::catalog::{
+    self, Copies, ListOptions, Listing, Project, RootSummary, SessionRow, SessionTitle, Workspace,
+};
 use crate::check::{self, CheckedFile, FolderFinding};
 use crate::context::{self, ContextUse};
 use crate::error::Error;
@@ -197,7 +199,7 @@ impl Engine {
 
     /// Returns the ids of all sessions, sorted. One that is in several projects is there several times.
     pub fn session_ids(&self) -> Vec<String> {
-        let mut ids: Vec<_> = self.sessions().into_iter().filter_map(|file| file.session).collect();
+        let mut ids = self.names_of_sessions();
         ids.sort();
         ids
     }
@@ -260,6 +262,11 @@ impl Engine {
     /// Returns one session as a list shows it.
     pub fn session_row(&self, file: &TranscriptFile) -> Result<SessionRow, Error> {
         catalog::session_row(self, file)
+    }
+
+    /// Returns the titles and projects of sessions with these transcripts; `None` for those that cannot be read.
+    pub fn session_titles(&self, paths: &[PathBuf]) -> Vec<Option<SessionTitle>> {
+        catalog::session_titles(self, paths)
     }
 
     /// Returns a working directory, to decide which sessions belong to it as they change.

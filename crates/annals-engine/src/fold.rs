@@ -53,6 +53,11 @@ pub trait AnyFold {
 
     /// Starts again with nothing.
     fn restart(&mut self);
+
+    /// Returns whether so much was accumulated that it should be stored before more comes. [`update_part`] then stops.
+    fn is_full(&self) -> bool {
+        false
+    }
 }
 
 impl<F: Fold> AnyFold for FileFold<F> {
@@ -79,8 +84,8 @@ pub fn update(path: &Path, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
     update_part(path, folds, u64::MAX).map(drop)
 }
 
-/// Does the same, but stops behind the line with which `limit` bytes were read, so that whoever stores what was accumulated
-/// can do so in steps. The next call goes on from there.
+/// Does the same, but stops behind the line with which `limit` bytes were read or a fold is full, so that whoever stores what was
+/// accumulated can do so in steps. The next call goes on from there.
 pub fn update_part(path: &Path, folds: &mut [&mut dyn AnyFold], limit: u64) -> io::Result<UpdatedPart> {
     let mut file = File::open(path)?;
     let state = FileState::from(file.metadata()?);
@@ -125,8 +130,9 @@ fn restart_replaced(
     Ok(())
 }
 
-/// Feeds entries from the earliest checkpoint on, and moves all checkpoints to the last one. Returns whether that is the end
-/// of the file.
+/// Feeds entries from the earliest checkpoint on, and moves the checkpoints of the folds that got them. A fold that is further on is not
+/// reached if the others pause before it: what they accumulate is bounded, however far behind they are. Returns whether the end of the
+/// file was reached.
 fn feed(
     file: &mut (impl Read + Seek),
     state: &FileState,
@@ -138,6 +144,7 @@ fn feed(
         return Ok(true);
     };
     let mut end = Position { offset: earliest.checkpoint.offset(), line: earliest.lines + 1 };
+    let pause = end.offset.saturating_add(limit);
     // An entry never crosses a checkpoint, so that each fold gets every byte once: an object may be complete before its
     // newline, and a fold may stand between the two.
     let offsets: BTreeSet<_> = folds.iter_mut().map(|fold| fold.progress().checkpoint.offset()).collect();
@@ -145,19 +152,41 @@ fn feed(
         if offset == end.offset {
             continue;
         }
-        (end, _) = feed_up_to(file, end, Stop::at(offset), LastLine::Take, folds)?;
+        let start = end.offset;
+        let stop = Stop { end: offset, pause };
+        let is_there;
+        (end, is_there) = feed_up_to(file, end, stop, LastLine::Take, folds)?;
+        if !is_there {
+            set_progress(file, state, folds, start, end)?;
+            return Ok(false);
+        }
         if end.offset < offset {
             // The file was truncated after it was compared.
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
-    let stop = Stop { end: state.length, pause: end.offset.saturating_add(limit) };
+    let start = end.offset;
+    let stop = Stop { end: state.length, pause };
     let (end, is_end) = feed_up_to(file, end, stop, LastLine::Leave, folds)?;
+    set_progress(file, state, folds, start, end)?;
+    Ok(is_end)
+}
+
+/// Moves the checkpoints of the folds that got the entries behind an offset to where these end. Others are further on.
+fn set_progress(
+    file: &mut (impl Read + Seek),
+    state: &FileState,
+    folds: &mut [&mut dyn AnyFold],
+    start: u64,
+    end: Position,
+) -> io::Result<()> {
     let checkpoint = Checkpoint::at(file, state.identity, end.offset)?;
     for fold in folds {
-        *fold.progress() = FoldPosition { checkpoint, lines: end.line - 1 };
+        if fold.progress().checkpoint.offset() <= start {
+            *fold.progress() = FoldPosition { checkpoint, lines: end.line - 1 };
+        }
     }
-    Ok(is_end)
+    Ok(())
 }
 
 /// Where reading stops: at the end, or behind the line that reaches the offset to pause at.
@@ -168,8 +197,8 @@ struct Stop {
 }
 
 impl Stop {
-    fn at(end: u64) -> Self {
-        Self { end, pause: u64::MAX }
+    fn may_pause(self) -> bool {
+        self.pause < u64::MAX
     }
 }
 
@@ -202,7 +231,9 @@ fn feed_up_to(
             }
         }
         end = end_of(&entry);
-        if end.offset >= stop.pause && entry.ends_in_newline() {
+        let should_pause =
+            || end.offset >= stop.pause || stop.may_pause() && folds.iter().any(|fold| fold.is_full());
+        if entry.ends_in_newline() && should_pause() {
             return Ok((end, false));
         }
     }

@@ -67,8 +67,8 @@ pub use analysis::{Branch, MissingMessage, View};
 pub use belongings::Belonging;
 pub use catalog::{
     ArchiveFilter, Copies, Facts, FileFilter, LONGEST_PROMPT, ListOptions, ListPosition, Listing, Project,
-    ProjectFilter, RootSummary, SessionRow, Sort, Title, TitleSource, TranscriptKind, Workspace, Worktree,
-    with_upper_drive,
+    ProjectFilter, RootSummary, SessionRow, SessionTitle, Sort, Title, TitleSource, TranscriptKind,
+    Workspace, Worktree, with_upper_drive,
 };
 pub use check::{
     BrokenLink, CheckedFile, Checker, Finding, FolderFinding, Issue, Remedy, Severity, Unlisted,

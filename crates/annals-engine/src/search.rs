@@ -2,7 +2,7 @@
 //!
 //! [`document`] decides which texts an entry gives, [`index`] stores their words, [`mod@update`] reads what was appended to
 //! transcripts since the last time, with [`listing`] to notice that nothing was, and [`find`] answers queries; [`filter`] has their filters. [`mod@scan`] searches the transcripts
-//! themselves. What words and queries are is decided by
+//! themselves. [`spilled`] reads output that stands in files of its own. What words and queries are is decided by
 //! `annals-search`. The index has no texts: what a hit shows is read from its transcript, and a hit whose transcript does not
 //! have that text any more is left out.
 
@@ -12,6 +12,7 @@ mod find;
 mod index;
 mod listing;
 mod scan;
+mod spilled;
 mod update;
 
 use std::borrow::Cow;
@@ -301,14 +302,35 @@ pub struct Hit {
     pub time: Option<jiff::Timestamp>,
     /// Whether it is an error.
     pub is_error: bool,
+    /// Whether the text stands in a file of its own beside the transcript, because it was too long for an entry.
+    pub is_spilled: bool,
     /// How good the hit is: larger is better. It has no meaning beyond this answer.
     pub score: f64,
     /// A line of the text, filtered, with the matches in it.
     pub snippet: Snippet,
-    /// Other transcripts in which the same message stands: copies and forks.
+    /// Other transcripts in which the same message stands, copies and forks, whatever sessions the query selects.
     pub copies: Vec<Copy>,
+    /// How many further transcripts have it, which were not read for the hit.
+    pub more_copies: usize,
     /// How many matches of the session were ranked.
     pub in_session: usize,
+}
+
+impl Hit {
+    /// Adds the transcripts that another hit of the same part is in, too.
+    fn add_copies(&mut self, other: Self) {
+        for copy in other.copies {
+            if !self.is_in(&copy.file) {
+                self.copies.push(copy);
+            }
+        }
+        self.more_copies = self.more_copies.max(other.more_copies);
+    }
+
+    /// Returns whether it is known that the message stands in a transcript.
+    fn is_in(&self, file: &TranscriptFile) -> bool {
+        self.file == *file || self.copies.iter().any(|copy| copy.file == *file)
+    }
 }
 
 /// Another transcript in which a message stands.

@@ -9,7 +9,6 @@ use annals_transcript::chain::Chain;
 use annals_transcript::conversation::{self, Transcript};
 use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::line::read_span;
-use annals_transcript::paths::SessionPaths;
 use annals_transcript::session::{BlockSpan, Id, Node, Session};
 use annals_transcript::{Entry, Problem};
 
@@ -188,22 +187,10 @@ impl Snapshot {
         chain.ok_or_else(|| Error::new(ErrorKind::NotAMessage { id: leaf.to_owned() }))
     }
 
-    /// Returns the file with output that was too long for the transcript, if it still exists.
-    ///
-    /// The path in the transcript is not trusted and may come from another machine. So only its file name is used, and only in
-    /// the session's own folder.
+    /// Returns the file with output that was too long for the transcript, if it still exists. It is in the session's own folder,
+    /// whatever the transcript says.
     pub fn spilled_file(&self, spilled: &SpilledOutput<'_>) -> Option<PathBuf> {
-        let name = spilled
-            .path
-            .rsplit(['/', '\\'])
-            .next()
-            .filter(|name| !name.is_empty() && !name.starts_with('.'))?;
-        let session = self.file.session.as_deref()?;
-        let paths = match self.file.agent {
-            Some(_) => SessionPaths::of_parent(self.path(), session)?,
-            None => SessionPaths::of(self.path()),
-        };
-        Some(paths.tool_results().join(name)).filter(|path| path.is_file())
+        self.file.spilled_output(spilled).filter(|path| path.is_file())
     }
 
     /// Reads the bytes of an entry.

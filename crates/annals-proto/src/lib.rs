@@ -79,7 +79,7 @@ pub use request::{
 pub use resume::ResumeCommand;
 pub use search::{
     Behind, Correction, IndexReport, IndexStatus, SearchField, SearchHit, SearchLimit, SearchMatch,
-    SearchParams, SearchRanking, SearchResult, SearchRole, SearchSort,
+    SearchParams, SearchPlace, SearchRanking, SearchResult, SearchRole, SearchSort,
 };
 pub use serve::ServerAddress;
 pub use session::{Project, Root, Session, TitleSource};

@@ -199,6 +199,9 @@ pub struct SearchHit {
     /// Whether it is an error; absent if not.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub error: bool,
+    /// Whether the text stands in a file of its own beside the transcript, because it was too long for an entry; absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub spilled: bool,
     /// When it was written.
     pub timestamp: Option<String>,
     /// How good the hit is: larger is better. It has no meaning beyond this answer.
@@ -216,9 +219,26 @@ pub struct SearchHit {
     /// In how many other transcripts the same message stands: copies and forks; absent if in none.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub copies: usize,
+    /// Where else the same message stands, whatever sessions were asked for: up to 16 of these transcripts. Absent if nowhere.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub also_in: Vec<SearchPlace>,
     /// How many values were masked in it, because they look like secrets; absent if none was.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub masked: usize,
+}
+
+/// Another place of a message: a copy in a resumed session, or in a fork.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SearchPlace {
+    /// The session.
+    pub session: Option<String>,
+    /// The agent, if it is in the transcript of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The message there, by its uuid; forks have uuids of their own. Titles have none.
+    pub uuid: Option<String>,
 }
 
 /// How much of the transcripts is not indexed.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use annals_engine::{
-    Behind, Engine, Hit, IndexOptions, IndexProgress, IndexStatus, Limit, MisspeltWord, Order, Pattern,
-    Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter, TranscriptFile, Unfiltered,
+    Behind, Copy, Engine, Hit, IndexOptions, IndexProgress, IndexStatus, Limit, MisspeltWord, Order, Pattern,
+    Ranking, SearchAnswer, SearchCursor, SearchOptions, SessionTitle, TextFilter, TranscriptFile, Unfiltered,
 };
 use annals_proto as wire;
 use annals_search::{Condition, Part, Query, QueryError, Role, Snippet};
@@ -183,20 +183,16 @@ impl Api {
     }
 
     fn hits(&self, hits: &[Hit], reveal: bool) -> Vec<wire::SearchHit> {
-        let mut sessions: HashMap<PathBuf, Described> = HashMap::new();
-        let described = hits.iter().map(|hit| {
-            let path = session_path(&hit.file);
-            let described = sessions.entry(path.clone()).or_insert_with(|| self.describe(&hit.file, path));
-            to_wire_hit(hit, described, reveal)
-        });
-        described.collect()
-    }
-
-    fn describe(&self, file: &TranscriptFile, path: PathBuf) -> Described {
-        let session = TranscriptFile { path, session: file.session.clone(), agent: None };
-        let Ok(row) = self.engine.session_row(&session) else { return Described::default() };
-        let project_path = row.project_path();
-        Described { title: row.facts.title.map(|title| title.text), project_path }
+        let mut paths: Vec<PathBuf> = hits.iter().map(|hit| session_path(&hit.file)).collect();
+        let sessions = paths.clone();
+        paths.sort();
+        paths.dedup();
+        let titles = self.engine.session_titles(&paths);
+        let to_wire = |(hit, path): (&Hit, &PathBuf)| {
+            let title = paths.binary_search(path).ok().and_then(|number| titles[number].as_ref());
+            to_wire_hit(hit, title, reveal)
+        };
+        hits.iter().zip(&sessions).map(to_wire).collect()
     }
 
     /// Counts in which turns hits are, as far as time allows.
@@ -220,13 +216,6 @@ impl Api {
             }
         }
     }
-}
-
-/// What hits say about their session.
-#[derive(Debug, Default)]
-struct Described {
-    title: Option<String>,
-    project_path: Option<String>,
 }
 
 /// Returns the transcript of the session that a transcript belongs to.
@@ -345,7 +334,7 @@ fn pattern(params: &wire::SearchParams, matching: wire::SearchMatch) -> Result<O
     pattern.map(Some).map_err(|error| Error::invalid_params(&error.to_string()))
 }
 
-fn to_wire_hit(hit: &Hit, described: &Described, reveal: bool) -> wire::SearchHit {
+fn to_wire_hit(hit: &Hit, session: Option<&SessionTitle>, reveal: bool) -> wire::SearchHit {
     wire::SearchHit {
         session: hit.file.session.clone(),
         agent_id: hit.file.agent.clone(),
@@ -355,16 +344,25 @@ fn to_wire_hit(hit: &Hit, described: &Described, reveal: bool) -> wire::SearchHi
         field: wire_field(hit.part),
         tool: hit.tool.clone(),
         error: hit.is_error,
+        spilled: hit.is_spilled,
         timestamp: hit.time.map(time),
         score: hit.score,
         matches: characters(&hit.snippet),
         snippet: hit.snippet.text.clone(),
-        title: described.title.clone(),
-        project_path: described.project_path.clone().or_else(|| hit.project.clone()),
+        title: session.and_then(|session| session.title.clone()),
+        project_path: session
+            .and_then(|session| session.project_path.clone())
+            .or_else(|| hit.project.clone()),
         in_session: hit.in_session,
-        copies: hit.copies.len(),
+        copies: hit.copies.len() + hit.more_copies,
+        also_in: hit.copies.iter().map(place).collect(),
         masked: if reveal { 0 } else { hit.snippet.text.matches("[masked: ").count() },
     }
+}
+
+fn place(copy: &Copy) -> wire::SearchPlace {
+    let Copy { file, entry, .. } = copy;
+    wire::SearchPlace { session: file.session.clone(), agent_id: file.agent.clone(), uuid: entry.clone() }
 }
 
 fn time(time: Timestamp) -> String {

@@ -58,6 +58,16 @@ impl Folder {
         (path.to_owned(), Self::read(path).agents)
     }
 
+    /// Returns the ids of the sessions in a folder, as far as it can be read.
+    pub(super) fn session_ids(path: &Path) -> Vec<String> {
+        let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let id = |name: std::ffi::OsString| {
+            let id = name.to_str()?.strip_suffix(".jsonl")?;
+            is_session_id(id).then(|| id.to_owned())
+        };
+        names.filter_map(id).collect()
+    }
+
     fn read(path: &Path) -> Self {
         match fs::read_dir(path) {
             Ok(entries) => Self::of(entries),

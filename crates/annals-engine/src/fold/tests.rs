@@ -105,6 +105,24 @@ fn a_part_ends_behind_the_line_that_reaches_the_limit() {
 }
 
 #[test]
+fn a_fold_that_is_further_on_makes_no_part_of_the_others_longer() {
+    for further_on in [THREE, &THREE[..16]] {
+        let (mut behind, mut ahead) = (entries(""), entries(further_on));
+        let mut counts = Vec::new();
+        loop {
+            let folds: &mut [&mut dyn AnyFold] = &mut [&mut ahead, &mut behind];
+            let is_end = update_from(&mut Cursor::new(THREE), &state(THREE), folds, 3).unwrap();
+            counts.push(behind.state.0.len());
+            if is_end {
+                break;
+            }
+        }
+        assert_eq!(counts, [1, 2, 3, 3], "{further_on}");
+        assert_eq!([&behind, &ahead], [&entries(THREE); 2]);
+    }
+}
+
+#[test]
 fn objects_of_one_line_are_in_one_part() {
     let text = "{\"a\":1}{\"b\":2}\n{\"c\":3}\n";
     let mut fold = FileFold::<Entries>::default();

@@ -20,6 +20,8 @@ pub(super) struct Conditions {
     documents: Vec<String>,
     /// The files in which a document has to stand; `None` if all are searched.
     files: Option<String>,
+    /// The files of the config folders that are searched; `None` if the index has no others.
+    known_files: Option<String>,
 }
 
 /// Why filters cannot be applied.
@@ -60,7 +62,16 @@ impl Conditions {
             let wanted = if is_negated { "IS NOT TRUE" } else { "IS TRUE" };
             conditions.documents.push(format!("({rendered}) {wanted}"));
         }
-        conditions.files = searched_files(query.filters(), connection, roots)?;
+        let other_roots = other_roots(connection, roots)?;
+        if !other_roots.is_empty() {
+            conditions.known_files = Some(files_of(&[], &other_roots, connection)?);
+        }
+        let sessions = sessions(query.filters());
+        conditions.files = if sessions.is_empty() {
+            conditions.known_files.clone()
+        } else {
+            Some(files_of(&sessions, &other_roots, connection)?)
+        };
         Ok(conditions)
     }
 
@@ -80,9 +91,14 @@ impl Conditions {
         self.documents.iter().chain(&files).flat_map(|condition| [" AND ", condition]).collect()
     }
 
-    /// Returns what a statement adds behind `WHERE …` for places of documents.
-    pub(super) fn sql_of_places(&self) -> String {
-        self.files.as_ref().map(|files| format!(" WHERE file IN ({files})")).unwrap_or_default()
+    /// Returns the expression that tells whether the file of a place is searched.
+    pub(super) fn is_searched_place(&self) -> String {
+        self.files.as_ref().map_or_else(|| "TRUE".to_owned(), |files| format!("file IN ({files})"))
+    }
+
+    /// Returns the expression that tells whether a place may be named, also if its file is not searched.
+    pub(super) fn is_known_place(&self) -> String {
+        self.known_files.as_ref().map_or_else(|| "TRUE".to_owned(), |files| format!("file IN ({files})"))
     }
 
     /// Returns the expression for the file of a document.
@@ -219,24 +235,30 @@ fn names(
     Ok(joined(numbers.into_iter()))
 }
 
-/// Returns the numbers of the files that are searched; `None` if they are all.
-fn searched_files(
-    filters: &[Filter],
-    connection: &Connection,
-    roots: &[PathBuf],
-) -> rusqlite::Result<Option<String>> {
-    let sessions: Vec<_> = filters
-        .iter()
-        .filter_map(|filter| match &filter.condition {
-            Condition::Session(wanted) => Some((wanted.to_lowercase(), filter.is_negated)),
-            _ => None,
-        })
-        .collect();
+/// Returns the numbers of the config folders that the index knows and that are not searched.
+fn other_roots(connection: &Connection, roots: &[PathBuf]) -> rusqlite::Result<String> {
     let is_other = |root: &str| !roots.iter().any(|known| known.to_string_lossy() == root);
-    let other_roots = names(connection, NameKind::Root, &is_other)?;
-    if sessions.is_empty() && other_roots.is_empty() {
-        return Ok(None);
-    }
+    names(connection, NameKind::Root, &is_other)
+}
+
+/// The beginning of a session's id, and whether such sessions are left out.
+type NamedSession = (String, bool);
+
+/// Returns the sessions that filters name.
+fn sessions(filters: &[Filter]) -> Vec<NamedSession> {
+    let named = filters.iter().filter_map(|filter| match &filter.condition {
+        Condition::Session(wanted) => Some((wanted.to_lowercase(), filter.is_negated)),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// Returns the numbers of the files of sessions.
+fn files_of(
+    sessions: &[NamedSession],
+    other_roots: &str,
+    connection: &Connection,
+) -> rusqlite::Result<String> {
     let sql = format!("SELECT id, session FROM files WHERE root NOT IN ({other_roots})");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
@@ -251,7 +273,7 @@ fn searched_files(
             numbers.push(row.get(0)?);
         }
     }
-    Ok(Some(joined(numbers.into_iter())))
+    Ok(joined(numbers.into_iter()))
 }
 
 fn joined(numbers: impl Iterator<Item = impl ToString>) -> String {

@@ -13,9 +13,10 @@ use jiff::tz::TimeZone;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
-use super::document::{self, Setting};
+use super::document::{self, Document, Setting};
 use super::filter::{self, Conditions};
 use super::index::{Index, part_at};
+use super::spilled::{self, SpilledOutputs};
 use super::update;
 use super::{
     Copy, Hit, Limit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter,
@@ -34,8 +35,8 @@ const NEWEST: usize = 2_000;
 /// Matches are ranked by their words if no word is in more documents.
 const MOST_RANKED: u64 = 20_000;
 
-/// A hit names at most so many other transcripts.
-const MOST_COPIES: usize = 16;
+/// A hit names at most so many other transcripts, because the entry is read in each.
+pub(super) const MOST_COPIES: usize = 16;
 
 /// Answers a query. The inner error is one of the query, the outer one of the database.
 pub(super) fn find(
@@ -393,6 +394,7 @@ impl Shower<'_> {
         let first = groups.partition_point(|group| !group.candidates[0].is_after(&start));
         let mut hits = Vec::new();
         let mut shown = 0;
+        let mut shown_parts: HashMap<ShownPart, usize> = HashMap::new();
         let mut last = start;
         for (number, group) in groups.iter().enumerate().skip(first) {
             // The first group is shown in any case, so that every page makes progress.
@@ -404,7 +406,16 @@ impl Shower<'_> {
                 if hits.len() - before >= options.per_session.unwrap_or(1) {
                     break;
                 }
-                hits.extend(self.hit(*candidate, group.candidates.len())?);
+                let found = self.hit(*candidate, group.candidates.len())?;
+                let Some((part, hit)) = found else { continue };
+                // A result may match with its own text and with that of its file.
+                match shown_parts.get(&part) {
+                    Some(shown) => Hit::add_copies(&mut hits[*shown], hit),
+                    None => {
+                        shown_parts.insert(part, hits.len());
+                        hits.push(hit);
+                    }
+                }
             }
             shown += usize::from(hits.len() > before);
             let Candidate { id, score, .. } = group.candidates[0];
@@ -416,69 +427,93 @@ impl Shower<'_> {
         Ok((hits, None, None))
     }
 
-    /// Returns the hit of a candidate; `None` if no transcript has its text any more.
-    fn hit(&mut self, candidate: Candidate, in_session: usize) -> rusqlite::Result<Option<Hit>> {
+    /// Returns the hit of a candidate with the part that it shows; `None` if no transcript has its text any more.
+    fn hit(&mut self, candidate: Candidate, in_session: usize) -> rusqlite::Result<Option<(ShownPart, Hit)>> {
         let sql =
             "SELECT identity, number, (SELECT name FROM names WHERE id = tool) FROM documents WHERE id = ?1";
         let mut statement = self.search.connection.prepare_cached(sql)?;
         let (identity, number, tool): (i64, usize, Option<String>) =
             statement.query_row([candidate.id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let mut hit: Option<Hit> = None;
+        let mut part = ShownPart::default();
         for place in self.places(candidate)? {
             let file = self.index.transcript(place.file)?;
             match &mut hit {
-                None => {
-                    self.read_bytes += place.length;
+                None if place.is_searched => {
+                    part = (place.file, place.offset, spilled::part_number(number));
                     let read = self.read(&file, &place, number, identity);
                     hit = read
                         .map(|found| found.hit((*file).clone(), tool.clone(), candidate.score, in_session));
                 }
+                None => break,
+                Some(hit) if hit.is_in(&file) => {}
                 Some(hit) if hit.copies.len() < MOST_COPIES => {
-                    let is_new = hit.file != *file && hit.copies.iter().all(|copy| copy.file != *file);
-                    if is_new {
-                        self.read_bytes += place.length;
-                        let read = self.read(&file, &place, number, identity);
-                        let copy = |found: ReadDocument| Copy { file: (*file).clone(), entry: found.entry };
-                        hit.copies.extend(read.map(copy));
-                    }
+                    let read = self.read(&file, &place, number, identity);
+                    let copy = |found: ReadDocument| Copy { file: (*file).clone(), entry: found.entry };
+                    hit.copies.extend(read.map(copy));
                 }
-                Some(_) => break,
+                Some(hit) => hit.more_copies += 1,
             }
         }
-        Ok(hit)
+        Ok(hit.map(|hit| (part, hit)))
     }
 
-    /// Returns the places of a document, first those in its own file.
+    /// Returns the places of a document: first those in the files that are searched, beginning with its own file.
     fn places(&self, candidate: Candidate) -> rusqlite::Result<Vec<Place>> {
+        let conditions = &self.search.conditions;
         let sql = format!(
-            "SELECT file, offset, length FROM \
+            "SELECT file, offset, length, {} AS is_searched FROM \
              (SELECT file, offset, length FROM documents WHERE id = ?1 \
-             UNION ALL SELECT file, offset, length FROM copies WHERE document = ?1){} \
-             ORDER BY file <> ?2, file, offset",
-            self.search.conditions.sql_of_places()
+             UNION ALL SELECT file, offset, length FROM copies WHERE document = ?1) WHERE {} \
+             ORDER BY is_searched DESC, file <> ?2, file, offset",
+            conditions.is_searched_place(),
+            conditions.is_known_place()
         );
         let mut statement = self.search.connection.prepare_cached(&sql)?;
         let places = statement.query_map([candidate.id, candidate.file], |row| {
-            Ok(Place { file: row.get(0)?, offset: row.get(1)?, length: row.get(2)? })
+            Ok(Place {
+                file: row.get(0)?,
+                offset: row.get(1)?,
+                length: row.get(2)?,
+                is_searched: row.get(3)?,
+            })
         })?;
         places.collect()
     }
 
+    /// Returns the document of an entry that has a number.
+    fn document<'e>(
+        &mut self,
+        file: &TranscriptFile,
+        entry: &Entry<'e>,
+        number: usize,
+    ) -> Option<Document<'e>> {
+        let has_number = |document: &Document<'_>| document.number == number;
+        if !spilled::is_spilled(number) {
+            return document::documents(entry).into_iter().find(has_number);
+        }
+        let limit = self.index.settings.text_limit;
+        let found = SpilledOutputs::of(file, self.guard.as_ref(), limit).documents(entry).find(has_number);
+        self.read_bytes += found.as_ref().map_or(0, |found| found.text.len() as u64);
+        found
+    }
+
     /// Reads a document from a transcript. Returns `None` if it is not there any more, or if it does not match.
     fn read(
-        &self,
+        &mut self,
         file: &TranscriptFile,
         place: &Place,
         number: usize,
         identity: i64,
     ) -> Option<ReadDocument> {
+        self.read_bytes += place.length;
         let mut opened: File = match &self.guard {
             Some(guard) => guard.open(&file.path).ok()??.0,
             None => open_regular(&file.path).ok()?,
         };
         let bytes = read_span(&mut opened, place.offset, place.length).ok()?;
         let entry = Entry::new(&bytes);
-        let document = document::documents(&entry).into_iter().find(|document| document.number == number)?;
+        let document = self.document(file, &entry, number)?;
         let text = document::searched_text(&document, self.filter, self.index.settings.text_limit);
         let setting = Setting::of(&entry);
         let is_same =
@@ -498,6 +533,7 @@ impl Shower<'_> {
             part: document.part,
             role: document.role,
             is_error: document.is_error,
+            is_spilled: document.is_spilled(),
             tool: document.subject.and_then(|subject| subject.tool),
             project: setting.project.map(Cow::into_owned),
             time: setting.time.and_then(|time| Timestamp::from_millisecond(time).ok()),
@@ -506,11 +542,16 @@ impl Shower<'_> {
     }
 }
 
+/// A part of an entry: file, offset and number.
+type ShownPart = (i64, u64, usize);
+
 /// Where a document stands.
 struct Place {
     file: i64,
     offset: u64,
     length: u64,
+    /// Whether the filters of the query select its file.
+    is_searched: bool,
 }
 
 /// A document as its transcript has it. What is shown comes from there, so that a damaged index shows nothing wrong.
@@ -519,6 +560,7 @@ struct ReadDocument {
     part: Part,
     role: Role,
     is_error: bool,
+    is_spilled: bool,
     /// The tool of a call; a result does not name it.
     tool: Option<String>,
     project: Option<String>,
@@ -528,9 +570,23 @@ struct ReadDocument {
 
 impl ReadDocument {
     fn hit(self, file: TranscriptFile, tool: Option<String>, score: f64, in_session: usize) -> Hit {
-        let Self { entry, part, role, is_error, tool: own_tool, project, time, snippet } = self;
-        let (tool, copies) = (own_tool.or(tool), Vec::new());
-        Hit { file, entry, part, role, tool, project, time, is_error, score, snippet, copies, in_session }
+        let Self { entry, part, role, is_error, is_spilled, tool: own_tool, project, time, snippet } = self;
+        Hit {
+            file,
+            entry,
+            part,
+            role,
+            tool: own_tool.or(tool),
+            project,
+            time,
+            is_error,
+            is_spilled,
+            score,
+            snippet,
+            copies: Vec::new(),
+            more_copies: 0,
+            in_session,
+        }
     }
 }
 

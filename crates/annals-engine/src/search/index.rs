@@ -41,7 +41,7 @@ use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
 
 /// The version of the layout and of everything that decides what is stored: documents, tokens, identities.
-const VERSION: i64 = 5;
+const VERSION: i64 = 6;
 
 /// How many KiB of the database stay in memory between two searches, at most.
 const READ_CACHE: i64 = 32 << 10;

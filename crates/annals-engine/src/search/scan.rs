@@ -18,7 +18,8 @@ use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::{Hir, HirKind};
 
 use super::document::{self, Document, Setting, Subject};
-use super::find::session_key;
+use super::find::{MOST_COPIES, session_key};
+use super::spilled::{self, SpilledOutputs};
 use super::update::OpenCalls;
 use super::{Copy, Hit, Limit, SearchAnswer, SearchCursor, SearchOptions, TextFilter, filter};
 use crate::catalog::FileFilter;
@@ -29,6 +30,9 @@ use crate::symlink_guard::SymlinkGuard;
 
 /// Limits are checked after so many bytes.
 const STEP: u64 = 256 << 10;
+
+/// So many bytes of a file with output that was too long for its transcript are searched.
+const SPILLED_LIMIT: usize = 16 << 20;
 
 /// Shorter words stand in nearly every entry.
 const SHORTEST_WORD: usize = 2;
@@ -181,13 +185,14 @@ fn start(pattern: &Pattern, options: &SearchOptions) -> Result<SearchCursor, Err
 }
 
 /// Removes candidates that are the same part of the same message as an earlier one. Returns in which other files each stands.
-fn take_copies(candidates: &mut Vec<Candidate>) -> HashMap<i64, Vec<usize>> {
-    let mut copies: HashMap<i64, Vec<usize>> = HashMap::new();
+fn take_copies(candidates: &mut Vec<Candidate>) -> HashMap<i64, Vec<FoundCopy>> {
+    let mut copies: HashMap<i64, Vec<FoundCopy>> = HashMap::new();
     candidates.sort_by_key(|found| (found.identity, found.file, found.offset));
     candidates.dedup_by(|copy, first| {
         let is_copy = copy.identity == first.identity;
         if is_copy && copy.file != first.file {
-            copies.entry(first.identity).or_default().push(copy.file);
+            let found = FoundCopy { file: copy.file, offset: copy.offset, length: copy.length };
+            copies.entry(first.identity).or_default().push(found);
         }
         is_copy
     });
@@ -223,6 +228,14 @@ struct Candidate {
     tool: Option<Box<str>>,
 }
 
+/// Another place of a candidate.
+#[derive(Clone, Copy, Debug)]
+struct FoundCopy {
+    file: usize,
+    offset: u64,
+    length: u64,
+}
+
 impl Candidate {
     #[expect(clippy::cast_precision_loss, reason = "times of this age are exact")]
     fn score(&self) -> f64 {
@@ -253,6 +266,7 @@ impl Scan<'_> {
         }
         let mut reader = Reader::new(self.open(file)?);
         let mut calls = OpenCalls::default();
+        let spilled = SpilledOutputs::of(file, self.guard.as_ref(), SPILLED_LIMIT);
         let mut unchecked = 0;
         while let Some(entry) = reader.read()? {
             unchecked += entry.bytes().len() as u64;
@@ -262,8 +276,11 @@ impl Scan<'_> {
                     break;
                 }
             }
-            if self.prefilter.as_ref().is_none_or(|prefilter| prefilter.may_match(&entry)) {
-                self.entry(number, file, &entry, &mut calls, &mut found);
+            let may_match = |prefilter: &Prefilter| {
+                prefilter.may_match(&entry) || spilled.exist() && prefilter.may_name_file(&entry)
+            };
+            if self.prefilter.as_ref().is_none_or(may_match) {
+                self.entry(number, file, &spilled, &entry, &mut calls, &mut found);
             }
         }
         self.read.fetch_add(unchecked, Ordering::Relaxed);
@@ -274,17 +291,24 @@ impl Scan<'_> {
         &self,
         number: usize,
         file: &TranscriptFile,
+        spilled: &SpilledOutputs<'_>,
         entry: &Entry<'_>,
         calls: &mut OpenCalls,
         found: &mut Vec<Candidate>,
     ) {
-        let documents = document::documents(entry);
-        let (Some(body), false) = (entry.body(), documents.is_empty()) else { return };
+        let Some(body) = entry.body() else { return };
+        let mut documents = spilled.documents(entry).peekable();
+        if documents.peek().is_none() {
+            return;
+        }
         let setting = Setting::of(entry);
         let offset = entry.at().offset + entry.offset_of(body);
+        let mut subject = Subject::default();
         for mut document in documents {
             let call = document.call.as_deref();
-            let subject = match document.subject.take() {
+            subject = match document.subject.take() {
+                // It belongs to the result before it.
+                _ if document.is_spilled() => subject,
                 Some(subject) => calls.open(call, subject.with_paths_from_root(setting.project.as_deref())),
                 None => calls.close(call),
             };
@@ -306,7 +330,7 @@ impl Scan<'_> {
                     role: document.role,
                     is_error: document.is_error,
                     time: setting.time,
-                    tool: subject.tool.map(String::into_boxed_str),
+                    tool: subject.tool.clone().map(String::into_boxed_str),
                 });
             }
         }
@@ -326,6 +350,8 @@ struct Prefilter {
     /// Whether every character of the required text is ASCII.
     is_ascii: bool,
     escape: memmem::Finder<'static>,
+    /// What results begin with that name a file.
+    notice: memmem::Finder<'static>,
 }
 
 impl Prefilter {
@@ -342,7 +368,13 @@ impl Prefilter {
             required: memmem::Finder::new(required.as_bytes()).into_owned(),
             is_ascii: required.is_ascii(),
             escape: memmem::Finder::new(b"\\u").into_owned(),
+            notice: memmem::Finder::new(b"<persisted-output>"),
         })
+    }
+
+    /// Returns whether an entry may name a file with output that was too long for it.
+    fn may_name_file(&self, entry: &Entry<'_>) -> bool {
+        self.notice.find(entry.bytes()).is_some()
     }
 
     /// Returns whether a text of an entry may match. The words of notices are not those of their bytes.
@@ -472,7 +504,7 @@ impl Resolved<'_> {
 struct Shower<'s> {
     scan: &'s Scan<'s>,
     files: &'s [TranscriptFile],
-    copies: HashMap<i64, Vec<usize>>,
+    copies: HashMap<i64, Vec<FoundCopy>>,
     start: SearchCursor,
 }
 
@@ -498,6 +530,7 @@ impl Shower<'_> {
     fn page(&self, groups: Vec<Vec<Candidate>>) -> (Vec<Hit>, Option<SearchCursor>) {
         let options = self.scan.options;
         let mut hits = Vec::new();
+        let mut shown_parts = HashMap::new();
         let mut shown = 0;
         let mut rest = groups.into_iter().filter(|group| group[0].is_after(&self.start)).peekable();
         while let Some(group) = rest.next() {
@@ -506,7 +539,16 @@ impl Shower<'_> {
                 if hits.len() - before >= options.per_session.unwrap_or(1) {
                     break;
                 }
-                hits.extend(self.hit(candidate, group.len()));
+                let Some(hit) = self.hit(candidate, group.len()) else { continue };
+                // A result may match with its own text and with that of its file.
+                let part = (candidate.file, candidate.offset, spilled::part_number(candidate.number));
+                match shown_parts.get(&part) {
+                    Some(shown) => Hit::add_copies(&mut hits[*shown], hit),
+                    None => {
+                        shown_parts.insert(part, hits.len());
+                        hits.push(hit);
+                    }
+                }
             }
             shown += usize::from(hits.len() > before);
             if shown >= options.limit.max(1) && rest.peek().is_some() {
@@ -524,13 +566,14 @@ impl Shower<'_> {
         let mut opened = self.scan.open(file).ok()?;
         let bytes = read_span(&mut opened, candidate.offset, candidate.length).ok()?;
         let entry = Entry::new(&bytes);
-        let document =
-            document::documents(&entry).into_iter().find(|document| document.number == candidate.number)?;
+        let spilled = SpilledOutputs::of(file, self.scan.guard.as_ref(), SPILLED_LIMIT);
+        let document = spilled.documents(&entry).find(|document| document.number == candidate.number)?;
         let text = document::searched_text(&document, self.scan.filter, usize::MAX);
         let found = self.scan.pattern.find(&text);
         let tool = candidate.tool.as_deref().map(str::to_owned);
         let tool = tool.or_else(|| self.tool_of_call(file, document.call.as_deref()?));
-        let copies = self.copies.get(&candidate.identity).into_iter().flatten();
+        let copies = self.copies.get(&candidate.identity).map(Vec::as_slice).unwrap_or_default();
+        let (copies, more_copies) = copies.split_at(copies.len().min(MOST_COPIES));
         (!found.is_empty()).then(|| Hit {
             file: file.clone(),
             entry: entry.head().id.map(|id| id.decode().into_owned()),
@@ -540,11 +583,22 @@ impl Shower<'_> {
             project: Setting::of(&entry).project.map(std::borrow::Cow::into_owned),
             time: candidate.time.and_then(|time| Timestamp::from_millisecond(time).ok()),
             is_error: candidate.is_error,
+            is_spilled: document.is_spilled(),
             score: candidate.score(),
             snippet: Snippet::new(&text, &found, self.scan.options.snippet_width),
-            copies: copies.map(|copy| Copy { file: self.files[*copy].clone(), entry: None }).collect(),
+            copies: copies.iter().map(|copy| self.copy(copy)).collect(),
+            more_copies: more_copies.len(),
             in_session,
         })
+    }
+
+    /// Returns another place of a hit, with the id of the entry there.
+    fn copy(&self, copy: &FoundCopy) -> Copy {
+        let file = &self.files[copy.file];
+        let opened = self.scan.open(file).ok();
+        let bytes = opened.and_then(|mut opened| read_span(&mut opened, copy.offset, copy.length).ok());
+        let id = bytes.as_deref().and_then(|bytes| Some(Entry::new(bytes).head().id?.decode().into_owned()));
+        Copy { file: file.clone(), entry: id }
     }
 
     /// Returns the tool of a call whose entry was not decoded.

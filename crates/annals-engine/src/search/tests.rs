@@ -53,7 +53,7 @@ impl World {
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "a transcript is made where it is written")]
-    fn write(&self, session: &str, text: impl ToString) {
+    pub(super) fn write(&self, session: &str, text: impl ToString) {
         fs::write(self.path(session), text.to_string()).unwrap();
     }
 
@@ -98,7 +98,7 @@ impl World {
         self.engine().index_status(&Unfiltered).unwrap().behind
     }
 
-    fn update(&self) -> IndexReport {
+    pub(super) fn update(&self) -> IndexReport {
         update_with(&self.engine(), &Unfiltered)
     }
 
@@ -108,7 +108,7 @@ impl World {
         snippets(&self.search(query, &SearchOptions::default()))
     }
 
-    fn search(&self, query: &str, options: &SearchOptions) -> SearchAnswer {
+    pub(super) fn search(&self, query: &str, options: &SearchOptions) -> SearchAnswer {
         self.engine().search(&Query::parse(query).unwrap(), &Unfiltered, options).unwrap()
     }
 }
@@ -191,7 +191,7 @@ fn dump(path: &Path) -> BTreeMap<i64, String> {
 }
 
 /// Fails unless the index is the one that would be made from scratch.
-fn assert_like_new(world: &World) {
+pub(super) fn assert_like_new(world: &World) {
     let anew = world.engine_with_home("anew");
     anew.clear_index().unwrap();
     update_with(&anew, &Unfiltered);
@@ -279,17 +279,78 @@ fn copies_and_forks_are_one_hit_with_several_places() {
     let mut expected = [FIRST.to_owned(), fork.session.clone(), again.session.clone()];
     expected.sort();
     assert_eq!(sessions, expected);
-    // Each session has it, whichever was indexed first.
+    // Each session has it, whichever was indexed first, and the others are named.
     for session in expected {
         let answer = world.search(&format!("沸騰 session:{session}"), &SearchOptions::default());
+        assert_eq!((answer.total, answer.hits.len()), (1, 1));
         assert_eq!(answer.hits[0].file.session.as_deref(), Some(&*session));
-        assert_eq!(answer.hits[0].copies.len(), 0);
+        assert_eq!(answer.hits[0].copies.len(), 2);
+        assert!(answer.hits[0].copies.iter().all(|copy| copy.file.session.as_deref() != Some(&*session)));
     }
     fs::remove_file(world.path(FIRST)).unwrap();
     assert_eq!(world.update().removed, 1);
     let answer = world.search("沸騰", &SearchOptions::default());
     assert_eq!((answer.total, answer.hits[0].copies.len()), (1, 1));
     assert_like_new(&world);
+}
+
+/// Writes a session whose first prompt stands in so many other sessions, too. Returns the ids of all of them.
+fn copied(world: &World, copies: usize) -> Vec<String> {
+    let ids: Vec<_> =
+        (0..=copies).map(|number| format!("{number:08x}-0000-4000-8000-000000000000")).collect();
+    for (number, id) in ids.iter().enumerate() {
+        let prompt =
+            Transcript::session(id).at("2026-03-01T10:00:00Z").user(&format!("u{number}"), "Boil 沸騰");
+        world.write(id, prompt);
+    }
+    ids
+}
+
+#[test]
+fn a_hit_counts_every_copy_and_names_a_bounded_number() {
+    let world = World::new();
+    let ids = copied(&world, 20);
+    world.update();
+    let query = Query::of_filters(Vec::new());
+    let scanned = world
+        .engine()
+        .scan(&Pattern::fixed("沸騰").unwrap(), &query, &Unfiltered, &SearchOptions::default())
+        .unwrap();
+    for answer in [world.search("沸騰", &SearchOptions::default()), scanned] {
+        assert_eq!((answer.total, answer.hits.len()), (1, 1));
+        let hit = &answer.hits[0];
+        assert_eq!((hit.copies.len(), hit.more_copies), (16, 4));
+        for copy in &hit.copies {
+            let number = ids.iter().position(|id| copy.file.session.as_ref() == Some(id)).unwrap();
+            assert_eq!(copy.entry, Some(format!("u{number}")));
+        }
+    }
+    // A copy that was changed meanwhile is not named.
+    fs::write(world.path(&ids[1]), fs::read_to_string(world.path(&ids[1])).unwrap().replace("Boil", "Brew"))
+        .unwrap();
+    let hit = world.search("沸騰", &SearchOptions::default()).hits.remove(0);
+    assert!(hit.copies.iter().all(|copy| copy.file.session.as_ref() != Some(&ids[1])));
+}
+
+#[test]
+fn copies_in_other_config_folders_are_not_named() {
+    let (world, other) = (World::new(), World::new());
+    copied(&world, 1);
+    copied(&other, 2);
+    let roots = |worlds: &[&World]| {
+        Roots::given(worlds.iter().map(|world| world.folder.path().join("root")).collect()).unwrap()
+    };
+    let home = world.folder.path().join("annals");
+    update_with(&Engine::open(roots(&[&world, &other]), Home::at(&home)), &Unfiltered);
+    let copies = |roots, query: &str| {
+        let engine = Engine::open(roots, Home::at(&home));
+        let options = SearchOptions::default();
+        let answer = engine.search(&Query::parse(query).unwrap(), &Unfiltered, &options).unwrap();
+        (answer.total, answer.hits[0].copies.len())
+    };
+    assert_eq!(copies(roots(&[&world, &other]), "沸騰"), (1, 4));
+    assert_eq!(copies(roots(&[&world]), "沸騰"), (1, 1));
+    assert_eq!(copies(roots(&[&world]), "沸騰 session:00000001"), (1, 1));
 }
 
 #[test]

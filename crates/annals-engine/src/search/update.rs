@@ -22,6 +22,7 @@ use rayon::prelude::*;
 use super::document::{self, Setting, Subject};
 use super::index::{FilePart, Index, IndexedFile, NewDocument, spell_state};
 use super::listing::{Difference, Listing};
+use super::spilled::SpilledOutputs;
 use super::{Behind, IndexOptions, IndexProgress, IndexReport, TextFilter};
 use crate::catalog::Activities;
 use crate::database::remove_file;
@@ -501,7 +502,7 @@ impl<'u> Reader<'u> {
             let path = &found.file.path;
             let is_rewritten = indexed.as_ref().is_some_and(|indexed| indexed.is_rewritten(&found.state));
             let indexed = indexed.filter(|_| !is_rewritten);
-            let mut fold = DocumentFold::new(path, indexed.as_ref());
+            let mut fold = DocumentFold::new(&found.file, self.text_limit, indexed.as_ref());
             let mut activity = self.activities.as_ref().map(|activities| activities.load(path));
             if let Some(activity) = activity.as_mut().filter(|_| is_rewritten) {
                 activity.restart();
@@ -566,6 +567,7 @@ impl<'u> Reader<'u> {
 #[derive(Debug)]
 struct DocumentFold {
     path: PathBuf,
+    spilled: SpilledOutputs<'static>,
     progress: FoldPosition,
     calls: OpenCalls,
     is_restarted: bool,
@@ -575,13 +577,14 @@ struct DocumentFold {
 }
 
 impl DocumentFold {
-    fn new(path: &Path, indexed: Option<&IndexedFile>) -> Self {
+    fn new(file: &TranscriptFile, text_limit: usize, indexed: Option<&IndexedFile>) -> Self {
         let (progress, calls) = match indexed {
             Some(indexed) => (indexed.progress, OpenCalls::parse(&indexed.calls)),
             None => Default::default(),
         };
         Self {
-            path: path.to_owned(),
+            path: file.path.clone(),
+            spilled: SpilledOutputs::of(file, None, text_limit),
             progress,
             calls,
             is_restarted: indexed.is_none(),
@@ -589,6 +592,14 @@ impl DocumentFold {
             text_bytes: 0,
             weight: 0,
         }
+    }
+
+    fn restart(&mut self) {
+        self.progress = FoldPosition::default();
+        self.calls = OpenCalls::default();
+        self.is_restarted = true;
+        self.documents.clear();
+        (self.text_bytes, self.weight) = (0, 0);
     }
 
     /// Takes what is to be stored.
@@ -605,14 +616,18 @@ impl DocumentFold {
     }
 
     fn add(&mut self, entry: &Entry<'_>, reader: &mut Reader<'_>) {
-        let documents = document::documents(entry);
-        let (Some(body), false) = (entry.body(), documents.is_empty()) else { return };
+        let Some(body) = entry.body() else { return };
+        let mut documents = self.spilled.documents(entry).peekable();
+        if documents.peek().is_none() {
+            return;
+        }
         let setting = Setting::of(entry);
         let offset = entry.at().offset + entry.offset_of(body);
         let mut name = |name: &str| reader.names.filtered(name, reader.filter);
         let project = setting.project.as_deref().map(&mut name);
         let branch = setting.branch.as_deref().map(&mut name);
         let model = setting.model.as_deref().map(&mut name);
+        let mut subject = Subject::default();
         for document in documents {
             let searched = document::searched_text(&document, reader.filter, reader.text_limit);
             let identity = document::identity(&self.path, offset, entry, &setting, &document, &searched);
@@ -621,7 +636,9 @@ impl DocumentFold {
             self.text_bytes += searched.len() as u64;
             drop(searched);
             let call = document.call.as_deref();
-            let subject = match document.subject {
+            subject = match document.subject {
+                // It belongs to the result before it.
+                _ if document.is_spilled() => subject,
                 Some(subject) => {
                     let mut subject = subject.with_paths_from_root(setting.project.as_deref());
                     for name in subject.files.iter_mut().chain(&mut subject.tool) {
@@ -637,7 +654,7 @@ impl DocumentFold {
                 part: document.part,
                 role: document.role,
                 is_error: document.is_error,
-                subject,
+                subject: subject.clone(),
                 project: project.clone(),
                 branch: branch.clone(),
                 model: model.clone(),
@@ -668,7 +685,11 @@ impl AnyFold for Fed<'_, '_> {
     }
 
     fn restart(&mut self) {
-        *self.fold = DocumentFold::new(&self.fold.path, None);
+        self.fold.restart();
+    }
+
+    fn is_full(&self) -> bool {
+        self.fold.weight >= BATCH
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use annals_api::Found;
 use annals_engine::TranscriptFile;
-use annals_proto::{SearchField, SearchHit};
+use annals_proto::{SearchField, SearchHit, SearchPlace};
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
@@ -18,6 +18,8 @@ const LABEL: usize = 14;
 const INDENT: usize = 2 + LABEL + 2;
 /// The narrowest that a snippet is.
 const NARROWEST: usize = 24;
+/// A hit names at most so many of the other sessions that have it.
+const SHOWN_PLACES: usize = 3;
 /// Longer queries are not repeated in commands, in bytes.
 const LONGEST_MARK: usize = 200;
 
@@ -96,7 +98,28 @@ impl Printer {
             }
             None => writeln!(out, "{pad}{DIM}{time}{DIM:#}")?,
         }
+        if let Some(places) = self.other_places(hit) {
+            writeln!(out, "{pad}{DIM}{places}{DIM:#}")?;
+        }
         Ok(())
+    }
+
+    /// Returns where else the message of a hit stands; `None` if nowhere.
+    fn other_places(&self, hit: &SearchHit) -> Option<String> {
+        let name = |place: &SearchPlace| {
+            let session = place.session.as_deref();
+            let session = session.map(|id| self.session_name(id).unwrap_or(id));
+            place.agent_id.as_deref().or(session).map(str::to_owned)
+        };
+        let names: Vec<_> = hit.also_in.iter().filter_map(name).take(SHOWN_PLACES).collect();
+        if names.is_empty() {
+            return None;
+        }
+        let is_agent = hit.also_in.iter().any(|place| place.agent_id.is_some());
+        let places = count(hit.copies, if is_agent { "transcript" } else { "session" });
+        let more = if hit.copies > names.len() { ", …" } else { "" };
+        let line = clean(&format!("also in {places}: {}{more}", names.join(", "))).into_owned();
+        Some(self.columns.map_or(line.clone(), |columns| cut(&line, columns.saturating_sub(INDENT))))
     }
 
     /// Returns the command that opens a hit.

@@ -105,6 +105,46 @@ fn hits_stand_below_their_sessions_with_the_command_that_opens_them() {
     assert_snapshot!(ran.stderr, @"4 matches in 2 sessions");
 }
 
+#[test]
+fn a_message_that_forks_have_is_one_hit_with_all_its_sessions() {
+    let home = home();
+    let forks: Vec<_> = (0..4)
+        .map(|_| {
+            let forked = annals(&home, &["fork", KETTLE, "--json"]);
+            let forked: Value = serde_json::from_str(forked.stdout.lines().next().unwrap()).unwrap();
+            forked["session"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let found = hits(&home, &["沸腾"]);
+    assert_eq!((found.len(), &found[0]["copies"]), (1, &json!(4)));
+    let sessions = |hit: &Value| {
+        let places = hit["alsoIn"].as_array().unwrap();
+        assert!(places.iter().all(|place| place["uuid"].is_string()), "{places:?}");
+        let others = places.iter().map(|place| place["session"].as_str().unwrap());
+        let mut all: Vec<_> = others.chain(hit["session"].as_str()).map(str::to_owned).collect();
+        all.sort();
+        all
+    };
+    let mut all = [forks.clone(), vec![KETTLE.to_owned()]].concat();
+    all.sort();
+    assert_eq!(sessions(&found[0]), all);
+    // Each session finds it and names the others.
+    for fork in &all {
+        let found = hits(&home, &["沸腾", "--session", fork]);
+        assert_eq!((found.len(), found[0]["session"].as_str()), (1, Some(&**fork)));
+        assert_eq!(sessions(&found[0]), all);
+    }
+    let printed = annals(&home, &["search", "沸腾", "--session", KETTLE]).stdout;
+    let line = printed.lines().find(|line| line.contains("also in")).unwrap();
+    assert!(line.trim_start().starts_with("also in 4 sessions: ") && line.ends_with(", …"), "{printed}");
+    let named = line.trim_end_matches(", …").rsplit(": ").next().unwrap().split(", ");
+    let is_fork = |name: &str| forks.iter().any(|fork| fork.starts_with(name));
+    assert_eq!(named.filter(|name| is_fork(name)).count(), 3, "{line}");
+    // A pattern finds the same.
+    let scanned = hits(&home, &["--fixed", "沸腾"]);
+    assert_eq!((scanned.len(), sessions(&scanned[0])), (1, all));
+}
+
 /// Runs the commands that a search prints; returns them.
 #[cfg(unix)]
 fn run_printed(home: &Home, args: &[&str]) -> Vec<String> {
