@@ -312,9 +312,9 @@ impl Sign {
 }
 
 fn offers_plan(entry: &Entry<'_>) -> bool {
+    static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(PLAN_TOOL));
     let is_call =
         |block: Block<'_>| matches!(block, Block::ToolUse(call) if call.name().as_deref() == Some(PLAN_TOOL));
-    static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(PLAN_TOOL));
     mentions(entry, &NAME) && entry.content().blocks().any(is_call)
 }
 

@@ -80,13 +80,20 @@ pub struct Node {
     pub(crate) is_work: bool,
     /// Whether its line may tell more than its blocks about how the calls ended that it answers.
     pub(crate) tells_states: bool,
-    /// Whether it is an object that spans lines.
-    spans_lines: bool,
-    /// Whether it is one in a file that Claude Code reads line by line.
-    is_in_pieces: bool,
+    layout: Layout,
     flags: u32,
     blocks: Range<u32>,
     boundary: Option<u32>,
+}
+
+/// How an entry stands in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    OneLine,
+    /// It is an object that spans lines.
+    SeveralLines,
+    /// It is one in a file that Claude Code reads line by line.
+    InPieces,
 }
 
 impl Node {
@@ -98,7 +105,7 @@ impl Node {
     /// Returns whether Claude Code reads the entry. It does not read the damaged lines that annals salvages, and in a large file no
     /// objects that span lines (CHAIN 2.0).
     pub fn is_read_by_claude_code(&self) -> bool {
-        self.kind != Kind::Noise && self.problem.is_none() && !self.is_in_pieces
+        self.kind != Kind::Noise && self.problem.is_none() && self.layout != Layout::InPieces
     }
 
     /// Returns whether Claude Code loads the entry as a message, so that it can be part of the conversation.
@@ -346,8 +353,8 @@ impl Session {
         self.end = reader.position();
         self.note_span(self.end.line - 1);
         let is_large = self.size() > LARGE;
-        for node in &mut self.nodes {
-            node.is_in_pieces = is_large && node.spans_lines;
+        for node in self.nodes.iter_mut().filter(|node| node.layout != Layout::OneLine) {
+            node.layout = if is_large { Layout::InPieces } else { Layout::SeveralLines };
         }
         self.unify_ids();
         Ok(())
@@ -356,7 +363,8 @@ impl Session {
     /// Notes whether the last entry spans lines: `last_line` is the one that it ends in.
     fn note_span(&mut self, last_line: u64) {
         if let Some(last) = self.nodes.last_mut() {
-            last.spans_lines = last.at.line < last_line;
+            let spans_lines = last.at.line < last_line;
+            last.layout = if spans_lines { Layout::SeveralLines } else { Layout::OneLine };
         }
     }
 
@@ -486,8 +494,7 @@ impl Session {
             problem,
             is_work: turn::is_work(entry, is_synthetic, answered),
             tells_states: answered.is_some() && ResultStates::may_differ_from_blocks(entry),
-            spans_lines: false,
-            is_in_pieces: false,
+            layout: Layout::OneLine,
             flags: head.flags() | flags_of_body(entry, is_synthetic, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
             boundary: self.add_boundary(entry, &head),

@@ -227,7 +227,7 @@ impl SentBlocks {
             }
         }
         // A block that is sent twice counts where it is sent first. Nearly all blocks are in order already.
-        sent.sort();
+        sent.sort_by_key(|&(offset, _)| offset);
         sent.dedup_by_key(|(offset, _)| *offset);
         Self(sent)
     }

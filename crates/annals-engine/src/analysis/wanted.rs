@@ -68,7 +68,9 @@ fn kept(graph: &Graph<'_>, boundary: ItemIndex) -> Option<(Option<ItemIndex>, Ve
 fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     let replies = Replies::of(graph);
     let mut on_line = vec![false; graph.items.len()];
-    line.iter().for_each(|&item| on_line[item] = true);
+    for &item in line {
+        on_line[item] = true;
+    }
     let mut is_added = vec![false; graph.items.len()];
     // What is inserted before each index of the line.
     let mut inserted: Vec<(usize, ItemIndex)> = Vec::new();
