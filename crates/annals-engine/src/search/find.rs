@@ -409,12 +409,11 @@ impl Shower<'_> {
                 let found = self.hit(*candidate, group.candidates.len())?;
                 let Some((part, hit)) = found else { continue };
                 // A result may match with its own text and with that of its file.
-                match shown_parts.get(&part) {
-                    Some(shown) => Hit::add_copies(&mut hits[*shown], hit),
-                    None => {
-                        shown_parts.insert(part, hits.len());
-                        hits.push(hit);
-                    }
+                if let Some(shown) = shown_parts.get(&part) {
+                    Hit::add_copies(&mut hits[*shown], hit);
+                } else {
+                    shown_parts.insert(part, hits.len());
+                    hits.push(hit);
                 }
             }
             shown += usize::from(hits.len() > before);

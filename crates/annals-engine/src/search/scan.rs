@@ -542,12 +542,11 @@ impl Shower<'_> {
                 let Some(hit) = self.hit(candidate, group.len()) else { continue };
                 // A result may match with its own text and with that of its file.
                 let part = (candidate.file, candidate.offset, spilled::part_number(candidate.number));
-                match shown_parts.get(&part) {
-                    Some(shown) => Hit::add_copies(&mut hits[*shown], hit),
-                    None => {
-                        shown_parts.insert(part, hits.len());
-                        hits.push(hit);
-                    }
+                if let Some(shown) = shown_parts.get(&part) {
+                    Hit::add_copies(&mut hits[*shown], hit);
+                } else {
+                    shown_parts.insert(part, hits.len());
+                    hits.push(hit);
                 }
             }
             shown += usize::from(hits.len() > before);
