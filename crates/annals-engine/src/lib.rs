@@ -112,7 +112,7 @@ pub use search::{
     MisspeltWord, Order, Pattern, PatternError, Ranking, SearchAnswer, SearchCursor, SearchOptions,
     TextFilter, Unfiltered,
 };
-pub use snapshot::{Conversation, Snapshot};
+pub use snapshot::{Conversation, Snapshot, SpilledText};
 pub use stats::{Stats, ToolCount};
 pub use status_line::{ContextFill, PlanRecords, PlanWindow, PromptCache, StatusInput, StatusRecord};
 pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};

@@ -37,6 +37,15 @@ enum Source {
     Memory(Cursor<Vec<u8>>),
 }
 
+/// The beginning of output that was too long for the transcript.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpilledText {
+    /// The text.
+    pub text: String,
+    /// How many bytes of the file follow it.
+    pub left: u64,
+}
+
 /// The conversation of a session on disk.
 pub type Conversation<'s> = conversation::Conversation<'s, Snapshot>;
 
@@ -191,7 +200,7 @@ impl Snapshot {
     /// Returns the file with output that was too long for the transcript, if it still exists.
     ///
     /// The path in the transcript is not trusted and may come from another machine. So only its file name is used, and only in
-    /// the session's own folder.
+    /// the session's own folder; a symbolic link that leads out of it counts as gone.
     pub fn spilled_file(&self, spilled: &SpilledOutput<'_>) -> Option<PathBuf> {
         let name = spilled
             .path
@@ -203,7 +212,35 @@ impl Snapshot {
             Some(_) => SessionPaths::of_parent(self.path(), session)?,
             None => SessionPaths::of(self.path()),
         };
-        Some(paths.tool_results().join(name)).filter(|path| path.is_file())
+        let folder = paths.tool_results();
+        Some(folder.join(name)).filter(|path| is_file_below(path, &folder))
+    }
+
+    /// Reads the beginning of output that was too long for the transcript: at most so many bytes; `None` if its file is gone. With a guard,
+    /// no file outside of the config folders is read.
+    pub fn spilled_text(
+        &self,
+        spilled: &SpilledOutput<'_>,
+        most: u64,
+        guard: Option<&SymlinkGuard>,
+    ) -> Result<Option<SpilledText>, Error> {
+        let Some(path) = self.spilled_file(spilled) else { return Ok(None) };
+        let failed = |source| Error::read(&path, source);
+        let file = open_regular(&path).map_err(failed)?;
+        if guard.is_some_and(|guard| !guard.allows_opened(&path, &file)) {
+            let session = self.file.session.clone().unwrap_or_default();
+            return Err(Error::new(ErrorKind::Outside { session }));
+        }
+        let length = file.metadata().map_err(failed)?.len();
+        let mut beginning = Vec::new();
+        file.take(most).read_to_end(&mut beginning).map_err(failed)?;
+        if beginning.len() as u64 == most {
+            // A word that is cut may be a secret, and is not recognised as one any more.
+            let end = beginning.iter().rposition(u8::is_ascii_whitespace).unwrap_or(0);
+            beginning.truncate(end);
+        }
+        let left = length.saturating_sub(beginning.len() as u64);
+        Ok(Some(SpilledText { text: String::from_utf8_lossy(&beginning).into_owned(), left }))
     }
 
     /// Reads the bytes of an entry.
@@ -228,6 +265,12 @@ impl Snapshot {
         };
         bytes.map_err(|source| Error::read(self.path(), source))
     }
+}
+
+/// Returns whether a path is a file in a folder, wherever symbolic links lead.
+fn is_file_below(path: &Path, folder: &Path) -> bool {
+    let found = path.canonicalize().ok().zip(folder.canonicalize().ok());
+    found.is_some_and(|(path, folder)| path.starts_with(folder) && path.is_file())
 }
 
 #[cfg(test)]
@@ -272,5 +315,33 @@ mod tests {
                 assert_eq!(snapshot.spilled_file(&spilled(path)), None, "{path}");
             }
         }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("../secret.txt", folder.join("tool-results/link.txt")).unwrap();
+            let snapshot =
+                Snapshot::take(TranscriptFile::at(&home.path().join(format!("{SESSION}.jsonl")))).unwrap();
+            assert_eq!(snapshot.spilled_file(&spilled("link.txt")), None);
+        }
+    }
+
+    #[test]
+    fn spilled_output_is_read_up_to_a_bound_and_no_word_of_it_is_cut() {
+        let home = tempfile::tempdir().unwrap();
+        let results = home.path().join(SESSION).join("tool-results");
+        fs::create_dir_all(&results).unwrap();
+        fs::write(results.join("a.txt"), "one two three").unwrap();
+        let path = home.path().join(format!("{SESSION}.jsonl"));
+        fs::write(&path, "").unwrap();
+        let snapshot = Snapshot::take(TranscriptFile::at(&path)).unwrap();
+        let read = |most| {
+            let spilled = SpilledOutput { path: "/elsewhere/a.txt".into(), size: None };
+            let found = snapshot.spilled_text(&spilled, most, None).unwrap().unwrap();
+            (found.text, found.left)
+        };
+        assert_eq!(read(1000), ("one two three".to_owned(), 0));
+        assert_eq!(read(10), ("one two".to_owned(), 6));
+        assert_eq!(read(2), (String::new(), 13));
+        let gone = SpilledOutput { path: "b.txt".into(), size: None };
+        assert_eq!(snapshot.spilled_text(&gone, 10, None).unwrap(), None);
     }
 }
