@@ -139,6 +139,7 @@ fn has_harmful_beside_lines(text: &str) -> bool {
 /// Returns whether a character of a chunk may be harmful beside line ends and tabs, as far as its first two bytes tell; `behind` are the bytes
 /// behind each of the chunk. Without an early exit and without branches, so that the compiler vectorises it: texts in Chinese or Japanese have
 /// no chunk of ASCII.
+#[expect(clippy::needless_bitwise_bool, reason = "a branch would keep the compiler from vectorising it")]
 fn has_suspect_pair(chunk: &[u8], behind: &[u8]) -> bool {
     let is_suspect = |byte: u8, next: u8| {
         let control = (byte < b' ') & (byte != b'\n') & (byte != b'\t') | (byte == 0x7F);
