@@ -111,7 +111,8 @@ impl Snapshot {
     ) -> Result<Self, Error> {
         let failed = |source| Error::read(&file.path, source);
         let source = open_regular(&file.path).map_err(failed)?;
-        let mut session = Session::read_with((&source).take(length), visit).map_err(failed)?;
+        let bytes = source.metadata().map_err(failed)?.len().min(length);
+        let mut session = Session::read_sized((&source).take(length), bytes, visit).map_err(failed)?;
         if file.agent.is_some() {
             session.follow_sidechain();
         }
