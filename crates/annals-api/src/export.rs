@@ -6,15 +6,17 @@
 mod document;
 mod page;
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 
-use annals_engine::{Conversation, Engine, SessionRow, Subagent, TranscriptFile};
+use annals_engine::{Conversation, Engine, SessionRow, SpilledText, Subagent, TranscriptFile};
 use annals_proto::{ExportPlace, ExportReport, ToolState, ViewNode, ViewRow, ViewRowKind};
-use annals_render::{Filter, Found, Open, Outline, Rows, Target, duration, one_line};
+use annals_render::{EntryRow, Filter, Found, Open, Outline, Rows, Target, WholeOutput, duration, one_line};
+use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::full_view::Step;
 use annals_transcript::session::IdTexts;
 use annals_transcript::turn::Turn;
@@ -29,6 +31,8 @@ use crate::words;
 
 /// The most places of parts that are missing that are kept.
 const MOST_PLACES: usize = 50;
+/// How much is exported of output that Claude Code stored in a file of its own.
+const LONGEST_OUTPUT: u64 = 1 << 20;
 /// How deep subagents may be nested. A loop of damaged links never ends.
 const MAX_DEPTH: usize = 8;
 
@@ -406,42 +410,55 @@ impl<'a> Exporter<'a> {
         depth: usize,
         out: &mut S,
     ) -> Result<(), S::Error> {
-        let outline = Outline::of(conversation)?;
+        let outline = Outline::unmeasured(conversation)?;
         let target = if self.options.format == Format::Html { Target::Page } else { Target::Plain };
+        let guard = self.is_inside.then(|| self.engine.symlink_guard());
+        let unreadable = Cell::new(false);
+        let read_output = |spilled: &SpilledOutput<'_>| {
+            let found = conversation.transcript().spilled_text(spilled, LONGEST_OUTPUT, guard.as_ref());
+            unreadable.set(unreadable.get() || found.is_err());
+            found.ok()?.map(|SpilledText { text, left }| WholeOutput { text, left })
+        };
         let rows = Rows::new(conversation, &outline, self.filter).with_target(target);
+        let rows = if self.options.results { rows.with_outputs(&read_output) } else { rows };
         let selected = Selected::of(self.options, conversation, depth);
         let ids = conversation.session().id_texts();
         let advance = (self.progress)(outline.rows().len());
         let mut text = String::new();
-        for (number, found) in outline.rows().iter().enumerate() {
+        let is_wanted = |number: &usize| {
             advance();
-            if !selected.includes(conversation, found.kind, outline.step(found)) {
-                continue;
-            }
-            let place = place_of(conversation, ids, outline.step(found), agent);
+            let found = &outline.rows()[*number];
+            selected.includes(conversation, found.kind, outline.step(found))
+        };
+        rows.each((0..outline.rows().len()).filter(is_wanted), |found| {
+            let step = outline.step(&outline.rows()[found.number()]);
+            let place = place_of(conversation, ids, step, agent);
             self.masks.go_to(place.clone());
-            let Some(Ok(row)) = guarded(|| self.rendered(&rows, number)) else {
+            let Some(Ok(row)) = guarded(|| self.rendered(found)) else {
                 self.leave_out_part(&place);
-                continue;
+                return Ok(());
             };
+            if unreadable.take() {
+                self.leave_out_part(&place);
+            }
             // Most files have no reasoning, only its signature.
             if matches!(
                 (row.kind, row.nodes.as_deref()),
                 (ViewRowKind::Thinking, Some([ViewNode::Note { .. }]))
             ) {
-                continue;
+                return Ok(());
             }
             if depth == 0 {
                 out.before_row(&row, document)?;
             }
-            let image = |part: usize| match rows.part(number, part) {
+            let image = |part: usize| match found.part(part) {
                 Ok(Some(Found::Image(media, data))) if self.options.images => Some((media, data)),
                 _ => None,
             };
             text.clear();
             if guarded(|| document.row(&row, &image, &mut text)).is_none() {
                 self.leave_out_part(&place);
-                continue;
+                return Ok(());
             }
             out.write(&text)?;
             self.written += 1;
@@ -449,17 +466,16 @@ impl<'a> Exporter<'a> {
             if let Some(agent) = call.and_then(|call| agents.get(call)).filter(|_| depth < MAX_DEPTH) {
                 self.agent(agent, document, agents, depth + 1, out)?;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Renders a row, without what should not be exported.
     fn rendered(
         &self,
-        rows: &Rows<'_, '_, annals_engine::Snapshot>,
-        number: usize,
+        found: &EntryRow<'_, '_, annals_engine::Snapshot>,
     ) -> Result<ViewRow, annals_engine::Error> {
-        let mut row = rows.row(number, Open::Whole)?;
+        let mut row = found.row(Open::Whole)?;
         self.leave_out(&mut row);
         Ok(row)
     }

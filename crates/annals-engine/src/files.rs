@@ -5,7 +5,6 @@ use std::fs::{self, File, FileType};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::lite::Lite;
 use annals_transcript::paths::SessionPaths;
 use annals_transcript::project::{self, Role, is_agent_transcript};
@@ -53,26 +52,6 @@ impl TranscriptFile {
             _ => (None, None),
         };
         Self { path, session, agent }
-    }
-
-    /// Returns the folder with output that was too long for the transcript; that of a subagent is in the folder of its session.
-    pub(crate) fn spilled_outputs(&self) -> Option<PathBuf> {
-        let session = self.session.as_deref()?;
-        let paths = match self.agent {
-            Some(_) => SessionPaths::of_parent(&self.path, session)?,
-            None => SessionPaths::of(&self.path),
-        };
-        Some(paths.tool_results())
-    }
-
-    /// Returns the file with output that was too long for the transcript, whether it exists or not.
-    ///
-    /// The path in the transcript is not trusted and may come from another machine. So only its file name is used, and only in
-    /// the session's own folder.
-    pub(crate) fn spilled_output(&self, spilled: &SpilledOutput<'_>) -> Option<PathBuf> {
-        let name = spilled.path.rsplit(['/', '\\']).next();
-        let name = name.filter(|name| !name.is_empty() && !name.starts_with('.'))?;
-        Some(self.spilled_outputs()?.join(name))
     }
 
     /// Returns how many subagents of the session have a transcript.

@@ -54,6 +54,7 @@ mod scratch;
 #[cfg(feature = "search")]
 mod search;
 mod snapshot;
+mod spilled;
 mod stats;
 mod status_line;
 mod subagent;
@@ -114,6 +115,7 @@ pub use search::{
     TextFilter, Unfiltered,
 };
 pub use snapshot::{Conversation, Snapshot};
+pub use spilled::SpilledText;
 pub use stats::{Stats, ToolCount};
 pub use status_line::{ContextFill, PlanRecords, PlanWindow, PromptCache, StatusInput, StatusRecord};
 pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};

@@ -16,6 +16,7 @@ use crate::analysis::Analysis;
 use crate::analysis::graph::Places;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
+use crate::spilled::SpilledText;
 use crate::symlink_guard::SymlinkGuard;
 
 /// One transcript: its entries in memory, their bodies on disk.
@@ -101,7 +102,8 @@ impl Snapshot {
     ) -> Result<Self, Error> {
         let failed = |source| Error::read(&file.path, source);
         let source = open_regular(&file.path).map_err(failed)?;
-        let mut session = Session::read_with((&source).take(length), visit).map_err(failed)?;
+        let bytes = source.metadata().map_err(failed)?.len().min(length);
+        let mut session = Session::read_sized((&source).take(length), bytes, visit).map_err(failed)?;
         if file.agent.is_some() {
             session.follow_sidechain();
         }
@@ -187,10 +189,21 @@ impl Snapshot {
         chain.ok_or_else(|| Error::new(ErrorKind::NotAMessage { id: leaf.to_owned() }))
     }
 
-    /// Returns the file with output that was too long for the transcript, if it still exists. It is in the session's own folder,
-    /// whatever the transcript says.
+    /// Returns the file with output that was too long for the transcript, if it still exists in the session's own folder.
     pub fn spilled_file(&self, spilled: &SpilledOutput<'_>) -> Option<PathBuf> {
-        self.file.spilled_output(spilled).filter(|path| path.is_file())
+        self.file.spilled_output(spilled)
+    }
+
+    /// Reads the beginning of output that was too long for the transcript: at most so many bytes; `None` if its file is gone. With a guard,
+    /// no file outside of the config folders is read.
+    pub fn spilled_text(
+        &self,
+        spilled: &SpilledOutput<'_>,
+        most: u64,
+        guard: Option<&SymlinkGuard>,
+    ) -> Result<Option<SpilledText>, Error> {
+        let path = self.file.spilled_output(spilled);
+        path.map(|path| SpilledText::read(&self.file, &path, most, guard)).transpose()
     }
 
     /// Reads the bytes of an entry.
@@ -259,5 +272,33 @@ mod tests {
                 assert_eq!(snapshot.spilled_file(&spilled(path)), None, "{path}");
             }
         }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("../secret.txt", folder.join("tool-results/link.txt")).unwrap();
+            let snapshot =
+                Snapshot::take(TranscriptFile::at(&home.path().join(format!("{SESSION}.jsonl")))).unwrap();
+            assert_eq!(snapshot.spilled_file(&spilled("link.txt")), None);
+        }
+    }
+
+    #[test]
+    fn spilled_output_is_read_up_to_a_bound_and_no_word_of_it_is_cut() {
+        let home = tempfile::tempdir().unwrap();
+        let results = home.path().join(SESSION).join("tool-results");
+        fs::create_dir_all(&results).unwrap();
+        fs::write(results.join("a.txt"), "one two three").unwrap();
+        let path = home.path().join(format!("{SESSION}.jsonl"));
+        fs::write(&path, "").unwrap();
+        let snapshot = Snapshot::take(TranscriptFile::at(&path)).unwrap();
+        let read = |most| {
+            let spilled = SpilledOutput { path: "/elsewhere/a.txt".into(), size: None };
+            let found = snapshot.spilled_text(&spilled, most, None).unwrap().unwrap();
+            (found.text, found.left)
+        };
+        assert_eq!(read(1000), ("one two three".to_owned(), 0));
+        assert_eq!(read(10), ("one two".to_owned(), 6));
+        assert_eq!(read(2), (String::new(), 13));
+        let gone = SpilledOutput { path: "b.txt".into(), size: None };
+        assert_eq!(snapshot.spilled_text(&gone, 10, None).unwrap(), None);
     }
 }

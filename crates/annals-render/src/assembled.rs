@@ -4,6 +4,7 @@
 //! that stood apart may stand beside each other. So the text that a reader sees is looked at once more: all pieces of a paragraph, of a
 //! cell or of lines are read as one text, and what is found in it is removed from each piece that has a part of it.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use annals_proto::{ViewInline, ViewMark, ViewNode, ViewSpan};
@@ -13,33 +14,54 @@ use crate::row::Filter;
 /// Stands between the name and the value of a table while they are read as one text.
 const BETWEEN_CELLS: &str = ": ";
 
+/// What was found out about a line of a transcript; it is looked at once, however many rows show something of it.
+#[derive(Debug, Default)]
+pub(crate) struct Signs {
+    has_controls: OnceCell<bool>,
+    has_escapes: OnceCell<bool>,
+}
+
+impl Signs {
+    /// Looks at a text that does not stand in a line.
+    pub(crate) fn of_text(text: &str) -> Self {
+        let has_controls = memchr::memchr3(0x1b, b'\r', 0x08, text.as_bytes()).is_some();
+        Self { has_controls: OnceCell::from(has_controls), has_escapes: OnceCell::new() }
+    }
+}
+
 /// What a line of a transcript has that rendering removes. Content of other lines is shown as it was masked, and is not looked at
 /// again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
-    line: &'a [u8],
-    /// Whether it has escape sequences or carriage returns.
-    has_controls: bool,
-}
+pub(crate) struct Source<'a>(Option<(&'a [u8], &'a Signs)>);
 
 impl<'a> Source<'a> {
-    /// Looks at a line of a transcript, in which control characters are written as JSON does.
-    pub(crate) fn new(line: &'a [u8]) -> Self {
+    /// No line: what is shown does not come from one.
+    pub(crate) const NOTHING: Source<'static> = Source(None);
+
+    /// A line of a transcript, in which control characters are written as JSON does.
+    pub(crate) fn new(line: &'a [u8], signs: &'a Signs) -> Self {
+        Self(Some((line, signs)))
+    }
+
+    /// Returns whether the line has escape sequences or carriage returns.
+    fn has_controls(self) -> bool {
+        let Some((line, signs)) = self.0 else { return false };
         let has = |sign: &[u8]| memchr::memmem::find(line, sign).is_some();
         // Raw control characters stand in damaged lines only, whose text is looked at anyway.
-        Self { line, has_controls: has(b"\\u00") || has(b"\\r") }
+        *signs.has_controls.get_or_init(|| has(b"\\u00") || has(b"\\r"))
     }
 
     /// Returns whether text of the line may have been written with escapes of Markdown.
     fn has_escapes(self) -> bool {
-        self.has_controls
-            || memchr::memchr(b'&', self.line).is_some()
-            || memchr::memmem::find(self.line, b"\\\\").is_some()
+        let Some((line, signs)) = self.0 else { return false };
+        let has_signs =
+            || memchr::memchr(b'&', line).is_some() || memchr::memmem::find(line, b"\\\\").is_some();
+        *signs.has_escapes.get_or_init(|| self.has_controls() || has_signs())
     }
 
     /// Masks what rendering has put together. Returns how many secrets were masked.
     pub(crate) fn mask(self, nodes: &mut [ViewNode], filter: &dyn Filter) -> usize {
-        let mut pass = Pass { source: self, filter, has_escapes: None, count: 0 };
+        let mut pass = Pass { source: self, filter, count: 0 };
         pass.nodes(nodes);
         pass.count
     }
@@ -48,8 +70,6 @@ impl<'a> Source<'a> {
 struct Pass<'a> {
     source: Source<'a>,
     filter: &'a dyn Filter,
-    /// Is found out when it is first needed.
-    has_escapes: Option<bool>,
     count: usize,
 }
 
@@ -61,23 +81,22 @@ impl Pass<'_> {
     }
 
     fn node(&mut self, node: &mut ViewNode) {
-        let has_controls = self.source.has_controls;
         match node {
             ViewNode::P { c } | ViewNode::H { c, .. } | ViewNode::Note { c, .. } => self.inlines(c),
             ViewNode::List { items, .. } => items.iter_mut().for_each(|item| self.nodes(item)),
             ViewNode::Quote { c } => self.nodes(c),
             ViewNode::Table { head, rows, .. } => self.table(head, rows),
-            ViewNode::Code { lines, .. } | ViewNode::Ansi { lines } if has_controls => {
+            ViewNode::Code { lines, .. } | ViewNode::Ansi { lines } if self.source.has_controls() => {
                 self.lines(lines.iter_mut());
             }
-            ViewNode::Diff { hunks, .. } if has_controls => {
+            ViewNode::Diff { hunks, .. } if self.source.has_controls() => {
                 for hunk in hunks {
                     self.lines(hunk.lines.iter_mut().map(|line| &mut line.s));
                 }
             }
             // Members of unknown blocks may have names of ids and paths, which stay as they are in JSON.
             ViewNode::Json { text } | ViewNode::Text { text } => self.text(vec![Piece::Text(text)]),
-            ViewNode::Kv { rows } if has_controls => {
+            ViewNode::Kv { rows } if self.source.has_controls() => {
                 for (_, value) in rows {
                     self.inlines(value);
                 }
@@ -87,11 +106,10 @@ impl Pass<'_> {
     }
 
     fn inlines(&mut self, content: &mut [ViewInline]) {
-        if let [ViewInline::Text(_)] | [] = content {
-            let source = self.source;
-            if !*self.has_escapes.get_or_insert_with(|| source.has_escapes()) {
-                return;
-            }
+        if let [ViewInline::Text(_)] | [] = content
+            && !self.source.has_escapes()
+        {
+            return;
         }
         let mut pieces = Vec::new();
         let mut addresses = Vec::new();

@@ -7,11 +7,13 @@ use std::cell::OnceCell;
 
 use annals_proto::{ViewFact, ViewFactKind, ViewInline, ViewMark, ViewNode};
 use annals_transcript::content::{Block, ToolResult, ToolUse};
+use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::json::{JsonStr, Value};
 use annals_transcript::tool;
 
 use crate::language::Language;
 use crate::prose::prose_for;
+use crate::row::{ReadOutput, WholeOutput};
 use crate::{Keep, Target, diff, inline, json, media, note, one_line, patch, plain, visible};
 
 /// The longest title.
@@ -20,6 +22,8 @@ const LONGEST_TITLE: usize = 160;
 const MOST_ARGUMENTS: usize = 100;
 /// Longer arguments are shown below the others.
 const LONG_ARGUMENT: usize = 120;
+/// How much of a result is read to find the file with its output, which the first lines name.
+const LONGEST_NOTICE: usize = 8192;
 /// The part of a row with the first image of a result; parts 0 and 1 are arguments and result.
 const FIRST_IMAGE: usize = 2;
 
@@ -38,7 +42,12 @@ pub struct CallParts<'a> {
     pub target: Target,
     /// The change that it makes, which both its card and its arguments need.
     diff: OnceCell<Option<ViewNode>>,
+    /// What a command printed, which both need, too.
+    printed: OnceCell<Option<Printed<'a>>>,
 }
+
+/// Standard output and standard error of a command, without those that are blank.
+type Printed<'a> = [Option<Cow<'a, str>>; 2];
 
 /// What the folded card of a call says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,7 +126,7 @@ impl<'a> CallParts<'a> {
         cwd: Option<&'a str>,
         target: Target,
     ) -> Self {
-        Self { call, result, output, cwd, target, diff: OnceCell::new() }
+        Self { call, result, output, cwd, target, diff: OnceCell::new(), printed: OnceCell::new() }
     }
 
     /// Returns the folded card.
@@ -186,7 +195,7 @@ impl<'a> CallParts<'a> {
         let Some(result) = self.result else { return (Vec::new(), Keep::First) };
         let failed = result.is_error();
         let nodes = match (&*name, self.output) {
-            ("Bash" | "PowerShell", Some(output)) if !failed => shell_output(output, self.target),
+            ("Bash" | "PowerShell", Some(_)) if !failed => self.shell_output(),
             ("Read", output) if !failed => self.file_content(output),
             ("Edit" | "MultiEdit" | "Write" | "TodoWrite", Some(_)) if !failed && self.diff().is_some() => {
                 Some(Vec::new())
@@ -202,9 +211,23 @@ impl<'a> CallParts<'a> {
             text_output(if failed { without_error_tags(&text) } else { &text }, self.target)
         });
         nodes.extend(images(&result));
-        let keep =
-            if matches!(&*name, "Bash" | "PowerShell" | "BashOutput") { Keep::Last } else { Keep::First };
-        (nodes, keep)
+        (nodes, self.kept_end())
+    }
+
+    /// Returns which end of the output tells most.
+    pub(crate) fn kept_end(&self) -> Keep {
+        if matches!(&*self.name(), "Bash" | "PowerShell" | "BashOutput") { Keep::Last } else { Keep::First }
+    }
+
+    /// Returns the images of the result.
+    pub(crate) fn images(&self) -> Vec<ViewNode> {
+        self.result.as_ref().map(images).unwrap_or_default()
+    }
+
+    /// Reads the output of the call if the result names a file with it.
+    pub(crate) fn spilled(&self, read: ReadOutput<'_>) -> Option<WholeOutput> {
+        let text = self.result?.content().beginning(LONGEST_NOTICE);
+        read(&SpilledOutput::in_text(&text)?)
     }
 
     /// Returns the image that a part of the row is.
@@ -300,7 +323,7 @@ impl<'a> CallParts<'a> {
         let lines = || line_total(&result.content().text());
         match name {
             "Bash" | "PowerShell" => {
-                let printed = match self.output.and_then(shell_lines).unwrap_or_else(lines) {
+                let printed = match self.shell_lines().unwrap_or_else(lines) {
                     0 => Fact::Known(ViewFactKind::NoOutput, None),
                     lines => Fact::count(ViewFactKind::Lines, lines),
                 };
@@ -334,6 +357,31 @@ impl<'a> CallParts<'a> {
             "TodoWrite" | "AskUserQuestion" | "Edit" | "MultiEdit" | "ExitPlanMode" | "Skill" => Vec::new(),
             _ => counted(ViewFactKind::Lines, Some(lines()).filter(|&lines| lines > 0)).into_iter().collect(),
         }
+    }
+
+    /// Renders what a command printed: standard output, then standard error.
+    fn shell_output(&self) -> Option<Vec<ViewNode>> {
+        let [printed, errors] = self.printed()?;
+        let shown = |text: &Cow<'_, str>| self.target.ansi(text.trim_end());
+        let mut nodes: Vec<_> = printed.iter().map(shown).collect();
+        if let Some(errors) = errors {
+            nodes.extend([note("stderr", "standard error"), shown(errors)]);
+        }
+        Some(nodes)
+    }
+
+    /// Returns how many lines a command printed. The text of a result may be only the beginning of a long output.
+    fn shell_lines(&self) -> Option<u64> {
+        Some(self.printed()?.iter().flatten().map(|text| line_total(text)).sum())
+    }
+
+    fn printed(&self) -> Option<&Printed<'a>> {
+        let read = || {
+            let output = self.output?;
+            output.get("stdout")?;
+            Some(["stdout", "stderr"].map(|key| output.text(key).filter(|text| !text.trim().is_empty())))
+        };
+        self.printed.get_or_init(read).as_ref()
     }
 
     /// Returns why a call failed: its exit code, or the first line of the error.
@@ -514,27 +562,6 @@ fn text_output(text: &str, target: Target) -> Vec<ViewNode> {
     let is_json =
         trimmed.starts_with(['{', '[']) && Value::new(trimmed.as_bytes()).is_some_and(Value::is_valid);
     vec![if is_json { json(trimmed) } else { target.ansi(text) }]
-}
-
-/// Renders what a command printed: standard output, then standard error.
-fn shell_output(output: Value<'_>, target: Target) -> Option<Vec<ViewNode>> {
-    let [printed, errors] = shell_texts(output)?;
-    let mut nodes: Vec<_> = printed.map(|text| target.ansi(text.trim_end())).into_iter().collect();
-    if let Some(errors) = errors {
-        nodes.extend([note("stderr", "standard error"), target.ansi(errors.trim_end())]);
-    }
-    Some(nodes)
-}
-
-/// Returns how many lines a command printed. The text of a result may be only the beginning of a long output.
-fn shell_lines(output: Value<'_>) -> Option<u64> {
-    Some(shell_texts(output)?.iter().flatten().map(|text| line_total(text)).sum())
-}
-
-/// Returns standard output and standard error of a command, without those that are blank.
-fn shell_texts(output: Value<'_>) -> Option<[Option<Cow<'_, str>>; 2]> {
-    output.get("stdout")?;
-    Some(["stdout", "stderr"].map(|key| output.text(key).filter(|text| !text.trim().is_empty())))
 }
 
 fn images(result: &ToolResult<'_>) -> Vec<ViewNode> {

@@ -121,16 +121,37 @@ pub fn has_harmful(text: &str) -> bool {
 /// Returns the same, but line ends and tabs are not counted: most texts of several lines have nothing else.
 fn has_harmful_beside_lines(text: &str) -> bool {
     const CHUNK: usize = 64;
-    let mut chunks = text.as_bytes().chunks(CHUNK).enumerate();
+    let bytes = text.as_bytes();
+    let mut chunks = bytes.chunks(CHUNK).enumerate();
     chunks.any(|(number, chunk)| {
         let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
         let is_suspect = |byte: u8| may_begin_harmful(byte) && !matches!(byte, b'\n' | b'\t');
+        let behind = &bytes[number * CHUNK + 1..];
         !chunk.iter().fold(true, |all, &byte| all & is_plain(byte))
+            && (behind.len() < chunk.len() || has_suspect_pair(chunk, behind))
             && chunk
                 .iter()
                 .enumerate()
                 .any(|(at, &byte)| is_suspect(byte) && is_harmful_at(text, number * CHUNK + at))
     })
+}
+
+/// Returns whether a character of a chunk may be harmful beside line ends and tabs, as far as its first two bytes tell; `behind` are the bytes
+/// behind each of the chunk. Without an early exit and without branches, so that the compiler vectorises it: texts in Chinese or Japanese have
+/// no chunk of ASCII.
+#[expect(clippy::needless_bitwise_bool, reason = "a branch would keep the compiler from vectorising it")]
+fn has_suspect_pair(chunk: &[u8], behind: &[u8]) -> bool {
+    let is_suspect = |byte: u8, next: u8| {
+        let control = (byte < b' ') & (byte != b'\n') & (byte != b'\t') | (byte == 0x7F);
+        let two = (byte == 0xC2) | (byte == 0xCD) | (byte == 0xD8) | (byte == 0xF3);
+        let mongolian = (byte == 0xE1) & ((next == 0x85) | (next == 0x9E) | (next == 0xA0));
+        let punctuation =
+            (byte == 0xE2) & ((next == 0x80) | (next == 0x81)) | (byte == 0xE3) & (next == 0x85);
+        let special = (byte == 0xEF) & (next >= 0xB7);
+        let beyond = (byte == 0xF0) & ((next == 0x9B) | (next == 0x9D));
+        control | two | mongolian | punctuation | special | beyond
+    };
+    chunk.iter().zip(behind).fold(false, |any, (&byte, &next)| any | is_suspect(byte, next))
 }
 
 fn is_printable_ascii(bytes: &[u8]) -> bool {
@@ -142,8 +163,26 @@ fn may_begin_harmful(byte: u8) -> bool {
     matches!(byte, 0..0x20 | 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1..=0xE3 | 0xEF | 0xF0 | 0xF3)
 }
 
-/// Returns whether the character at an offset of a text is harmful.
+/// Returns whether a harmful character may begin with two bytes, the first of which is one of those above.
+fn may_go_on_harmful(first: u8, second: u8) -> bool {
+    match first {
+        0xE1 => matches!(second, 0x85 | 0x9E | 0xA0),
+        0xE2 => matches!(second, 0x80 | 0x81),
+        0xE3 => second == 0x85,
+        0xEF => matches!(second, 0xB7 | 0xB8 | 0xBB | 0xBE | 0xBF),
+        0xF0 => matches!(second, 0x9B | 0x9D),
+        _ => true,
+    }
+}
+
+/// Returns whether the character at an offset of a text is harmful. Most characters of Chinese and Japanese begin with the same byte as one that
+/// is, and are told apart by the next one.
 fn is_harmful_at(text: &str, at: usize) -> bool {
+    if let &[first, second, ..] = &text.as_bytes()[at..]
+        && !may_go_on_harmful(first, second)
+    {
+        return false;
+    }
     let (before, from) = text.split_at(at);
     let mut from = from.chars();
     from.next().is_some_and(|character| is_harmful(before.chars().next_back(), character, from.next()))

@@ -49,7 +49,9 @@ pub use json::json;
 pub use language::Language;
 pub use outline::{Outline, RowRef};
 pub use prose::prose;
-pub use row::{Filter, Found, LONGEST_ENTRY, Open, Rows, duration, tool_state};
+pub use row::{
+    EntryRow, Filter, Found, LONGEST_ENTRY, Open, ReadOutput, Rows, WholeOutput, duration, tool_state,
+};
 pub use target::Target;
 
 use annals_proto::{ViewInline, ViewNode};
@@ -79,7 +81,13 @@ pub(crate) fn floor(text: &str, bytes: usize) -> usize {
 
 /// Returns a text as one line of at most so many characters.
 pub fn one_line(text: &str, longest: usize) -> String {
+    one_line_of(text, longest).0
+}
+
+/// Returns the same, and whether words of the text are left out. The line is then the same for every longer text that begins so.
+pub(crate) fn one_line_of(text: &str, longest: usize) -> (String, bool) {
     let mut line = String::new();
+    let mut is_cut = false;
     let mut count = 0;
     for word in text[..floor(text, 16 * longest)].split_whitespace() {
         let length = word.chars().count();
@@ -91,6 +99,7 @@ pub fn one_line(text: &str, longest: usize) -> String {
             }
             line.extend(word.chars().take(room));
             line.push('…');
+            is_cut = true;
             break;
         }
         if space > 0 {
@@ -99,8 +108,9 @@ pub fn one_line(text: &str, longest: usize) -> String {
         line.push_str(word);
         count += space + length;
     }
-    match visible(&line) {
+    let line = match visible(&line) {
         std::borrow::Cow::Borrowed(_) => line,
         std::borrow::Cow::Owned(line) => line,
-    }
+    };
+    (line, is_cut)
 }

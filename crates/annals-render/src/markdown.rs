@@ -114,8 +114,9 @@ fn ends_in_number(text: &str) -> bool {
 /// Writes code between fences that are longer than any in it.
 pub fn fence(lang: &str, text: &str, indent: &str, out: &mut String) {
     let ticks = |line: &str| line.trim_start().bytes().take_while(|&byte| byte == b'`').count();
-    let has_ticks = memchr::memchr(b'`', text.as_bytes()).is_some();
-    let longest = if has_ticks { text.split('\n').map(ticks).max().unwrap_or(0) } else { 0 };
+    // Fewer than three are no fence.
+    let has_fence = memchr::memmem::find(text.as_bytes(), b"```").is_some();
+    let longest = if has_fence { text.split('\n').map(ticks).max().unwrap_or(0) } else { 0 };
     let fence = "`".repeat(longest.max(2) + 1);
     out.extend([indent, &fence, lang, "\n"]);
     line(text, indent, out);

@@ -4,13 +4,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use annals_proto::ViewRowKind;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::conversation::{Conversation, Transcript};
 use annals_transcript::full_view::Step;
 use annals_transcript::item::{Item, Notice, Part, Visibility};
-use annals_transcript::session::{BlockKind, Id, Node, Session};
+use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::LONG_PAUSE_MS;
 use annals_transcript::{Entry, Kind};
@@ -30,14 +31,14 @@ pub struct RowRef {
     pub step: u32,
     /// The first part of the entry that it shows.
     pub part: u32,
-    /// About how many lines of text it has when it is open.
+    /// About how many lines of text it has when it is open; 1 if that was not estimated.
     pub lines: u32,
 }
 
 /// The rows of a conversation.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
-    steps: Vec<Step>,
+    steps: Arc<Vec<Step>>,
     rows: Vec<RowRef>,
     /// The first row of each step.
     first_rows: Vec<u32>,
@@ -47,12 +48,19 @@ pub struct Outline {
     server_calls: HashMap<Id, Call>,
     /// How many entries the file had. The last line may have been half written.
     nodes: usize,
+    /// Whether the lines of rows are not estimated, which decodes most texts.
+    is_unmeasured: bool,
 }
 
 impl Outline {
     /// Finds the rows of a conversation.
     pub fn of<T: Transcript>(conversation: &Conversation<'_, T>) -> Result<Self, T::Error> {
         Self::default().extended(conversation)
+    }
+
+    /// Finds the rows of a conversation without their lengths, which only a viewer needs.
+    pub fn unmeasured<T: Transcript>(conversation: &Conversation<'_, T>) -> Result<Self, T::Error> {
+        Self { is_unmeasured: true, ..Self::default() }.extended(conversation)
     }
 
     /// Finds the rows of a conversation after its file grew: steps that are still the same are not read again.
@@ -63,7 +71,7 @@ impl Outline {
         let settled = self.nodes.saturating_sub(1);
         let is_settled = |step: &Step| !matches!(step, Step::Entry { node, .. } if *node >= settled);
         let same =
-            steps.iter().zip(&self.steps).take_while(|(new, old)| new == old && is_settled(new)).count();
+            steps.iter().zip(&*self.steps).take_while(|(new, old)| new == old && is_settled(new)).count();
         let kept = self.first_rows.get(same).map_or(self.rows.len(), |&row| row as usize);
         let calls: Vec<_> = self.calls.iter().filter(|(_, row)| (*row as usize) < kept).copied().collect();
         let mut outline = Outline {
@@ -77,6 +85,7 @@ impl Outline {
                 .collect(),
             steps,
             nodes: session.nodes().len(),
+            is_unmeasured: self.is_unmeasured,
         };
         let turns: HashMap<NodeIndex, i64> =
             conversation.turns().iter().filter_map(|turn| Some((turn.node, turn.idle_ms?))).collect();
@@ -236,6 +245,10 @@ impl Outline {
         {
             return Ok(());
         }
+        if self.is_unmeasured && has_only_calls(session, entry) {
+            self.add_calls(step, session.blocks(entry));
+            return Ok(());
+        }
         let body = conversation.transcript().body(entry)?;
         let item = Item::of(&Entry::new(&body));
         let ids = calls_of(conversation.session(), entry, &item);
@@ -270,23 +283,46 @@ impl Outline {
                 },
             };
             let is_media = matches!(part, Part::Image(_) | Part::Document(_));
-            let lines = lines_of(part);
+            let lines = if self.is_unmeasured { 1 } else { lines_of(part) };
             match self.rows[first..].last_mut() {
                 // An image belongs to the words that it came with.
                 Some(last) if is_media && last.kind == kind => last.lines += lines,
-                _ => {
-                    if let (ViewRowKind::Call, Some(id)) = (kind, id) {
-                        self.calls.push((id, index(self.rows.len())));
-                        self.row_by_call.insert(id, index(self.rows.len()));
-                    }
-                    self.rows.push(RowRef { kind, step, part: index(number), lines });
-                }
+                _ => self.add_row(RowRef { kind, step, part: index(number), lines }, id),
             }
         }
         if is_empty {
             self.rows.push(RowRef { kind: ViewRowKind::Record, step, part: 0, lines: 1 });
         }
     }
+
+    /// Adds the rows of an entry that has calls and reasoning only; each block is a part of it.
+    fn add_calls(&mut self, step: u32, blocks: &[BlockSpan]) {
+        for (number, block) in blocks.iter().enumerate() {
+            let is_thinking = block.kind == BlockKind::Thinking;
+            // Several lines may repeat a call.
+            if !is_thinking && block.tool.is_some_and(|id| self.row_by_call.contains_key(&id)) {
+                continue;
+            }
+            let kind = if is_thinking { ViewRowKind::Thinking } else { ViewRowKind::Call };
+            self.add_row(RowRef { kind, step, part: index(number), lines: 1 }, block.tool);
+        }
+    }
+
+    fn add_row(&mut self, row: RowRef, call: Option<Id>) {
+        if let (ViewRowKind::Call, Some(id)) = (row.kind, call) {
+            self.calls.push((id, index(self.rows.len())));
+            self.row_by_call.insert(id, index(self.rows.len()));
+        }
+        self.rows.push(row);
+    }
+}
+
+/// Returns whether the blocks of a reply tell all of its rows, so that it need not be read.
+fn has_only_calls(session: &Session, entry: &Node) -> bool {
+    let is_told = |kind| matches!(kind, BlockKind::Thinking | BlockKind::ToolUse | BlockKind::ServerToolUse);
+    let blocks = session.blocks(entry);
+    let is_sound = entry.problem.is_none() && entry.kind == Kind::Assistant;
+    is_sound && !blocks.is_empty() && blocks.iter().all(|block| is_told(block.kind) && !block.is_bare)
 }
 
 /// Returns the kind of row that a part is; `None` if it has none.
@@ -296,7 +332,7 @@ fn kind_of(item: &Item<'_>, part: &Part<'_>) -> Option<ViewRowKind> {
         _ if item.visibility_of(part) == Visibility::Hidden => return None,
         _ if item.visibility_of(part) == Visibility::Context => ViewRowKind::Context,
         Part::Input(input) if input.kind.is_typed() => ViewRowKind::Prompt,
-        Part::Text(text) if text.text().trim().is_empty() => return None,
+        Part::Text(text) if text.is_blank() => return None,
         Part::Thinking(_) | Part::RedactedThinking => ViewRowKind::Thinking,
         Part::Call(_) | Part::ServerCall(_) => ViewRowKind::Call,
         Part::Image(_) | Part::Document(_) if is_user => ViewRowKind::Prompt,
@@ -323,10 +359,15 @@ pub(crate) fn calls_of(session: &Session, node: &Node, item: &Item<'_>) -> Vec<O
     let blocks: Vec<_> = session.blocks(node).iter().filter(|block| is_tool(block.kind)).collect();
     let parts = item.parts.iter().filter(|part| is_call_or_result(part)).count();
     let mut ids = blocks.iter().map(|block| block.tool);
-    let id = |part: &Part<'_>| match is_call_or_result(part) {
-        false => None,
-        true if blocks.len() == parts => ids.next().flatten(),
-        true => session.id(&id_text(part)?),
+    if blocks.len() == parts {
+        let id = |part: &Part<'_>| if is_call_or_result(part) { ids.next().flatten() } else { None };
+        return item.parts.iter().map(id).collect();
+    }
+    let texts = session.id_texts();
+    let known: HashMap<String, Id> = ids.flatten().map(|id| (texts.get(id), id)).collect();
+    let id = |part: &Part<'_>| {
+        let text = is_call_or_result(part).then(|| id_text(part))??;
+        known.get(&*text).copied().or_else(|| session.id(&text))
     };
     item.parts.iter().map(id).collect()
 }

@@ -1,7 +1,8 @@
 //! The rows of a conversation with their content.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -10,23 +11,30 @@ use annals_proto::{
 };
 use annals_transcript::Entry;
 use annals_transcript::chain::NodeIndex;
-use annals_transcript::content::{ToolResult, ToolUse};
+use annals_transcript::content::{Block, ToolResult, ToolUse};
 use annals_transcript::conversation::{Conversation, Transcript};
-use annals_transcript::entry::view::{Assistant, ToolUseResult, User};
+use annals_transcript::entry::view::{Assistant, SpilledOutput, ToolUseResult, User};
 use annals_transcript::full_view::Step;
 use annals_transcript::item::{Item, Notice, Part};
+use annals_transcript::json::Value;
 use annals_transcript::prompt::{Input, InputKind};
-use annals_transcript::session::IdTexts;
+use annals_transcript::session::{Id, IdTexts};
 use annals_transcript::tool::{Call, State};
 
-use crate::assembled::Source;
+use crate::assembled::{Signs, Source};
 use crate::card::{CallParts, Fact, image_node};
 use crate::outline::{Outline, RowRef, calls_of};
 use crate::prose::prose_for;
-use crate::{FIRST_BYTES, FIRST_LINES, Keep, Target, cut, inline, json, media, note, one_line, plain};
+use crate::{
+    FIRST_BYTES, FIRST_LINES, Keep, Target, cut, inline, json, media, note, one_line, one_line_of, plain,
+};
 
 /// The longest summary of a row, in characters.
 const LONGEST_SUMMARY: usize = 200;
+/// How many bytes of a text [`one_line`] reads for that.
+const MOST_OF_SUMMARY: usize = 16 * LONGEST_SUMMARY;
+/// How many bytes are mostly enough for it.
+const LIKELY_SUMMARY: usize = 3 * LONGEST_SUMMARY;
 /// How much of a prompt or a reply a row shows.
 const LONG_TEXT: (usize, usize) = (500, 64 << 10);
 /// Longer entries are not rendered: they say how long they are.
@@ -40,6 +48,18 @@ pub trait Filter {
     /// Returns the ranges of a text that must not be shown, in order and apart, each with what is shown in its place.
     fn visible(&self, text: &str) -> Vec<(Range<usize>, String)>;
 }
+
+/// Output of a tool that was too long for the transcript, from the file in which Claude Code stored it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeOutput {
+    /// Its text, or the beginning of it.
+    pub text: String,
+    /// How many bytes follow.
+    pub left: u64,
+}
+
+/// Reads such output; `None` if its file is gone or cannot be read.
+pub type ReadOutput<'r> = &'r dyn Fn(&SpilledOutput<'_>) -> Option<WholeOutput>;
 
 /// How much of a row is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,20 +86,172 @@ pub struct Rows<'r, 's, T> {
     conversation: &'r Conversation<'s, T>,
     outline: &'r Outline,
     filter: Option<&'r dyn Filter>,
+    read_output: Option<ReadOutput<'r>>,
     target: Target,
     ids: IdTexts<'s>,
     /// The entry that was shown last, and the entry with the last result: an entry with many calls would otherwise be read and masked
     /// once for each of them.
-    shown: RefCell<Option<ReadLine>>,
-    answer: RefCell<Option<ReadLine>>,
+    shown: RefCell<Option<Rc<ReadLine>>>,
+    answer: RefCell<Option<Rc<Answer>>>,
 }
 
-/// The line of an entry, masked, and how many values were masked in it.
-#[derive(Clone)]
+/// The line of an entry, masked.
 struct ReadLine {
     node: NodeIndex,
-    line: Rc<Vec<u8>>,
+    bytes: Vec<u8>,
+    /// How many values were masked in it.
     masked: usize,
+    signs: Signs,
+}
+
+impl ReadLine {
+    fn source(&self) -> Source<'_> {
+        Source::new(&self.bytes, &self.signs)
+    }
+}
+
+/// A row of a conversation; rows of the same entry share what is read of it.
+pub struct EntryRow<'e, 'l, T> {
+    rows: &'e Rows<'e, 'e, T>,
+    number: usize,
+    entry: &'e ReadEntry<'l>,
+}
+
+impl<T: Transcript> EntryRow<'_, '_, T> {
+    /// Returns its number.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Renders the row.
+    pub fn row(&self, open: Open) -> Result<ViewRow, T::Error> {
+        self.rows.row_of(self.number, self.entry, open)
+    }
+
+    /// Renders a part of the row, like [`Rows::part`].
+    pub fn part(&self, part: usize) -> Result<Option<Found>, T::Error> {
+        self.rows.part_of(self.number, self.entry, part)
+    }
+}
+
+/// An entry that is read and parsed when its first row needs it, and once for all of its rows.
+struct ReadEntry<'l> {
+    line: &'l OnceCell<Rc<ReadLine>>,
+    parsed: OnceCell<Parsed<'l>>,
+}
+
+impl<'l> ReadEntry<'l> {
+    fn new(line: &'l OnceCell<Rc<ReadLine>>) -> Self {
+        Self { line, parsed: OnceCell::new() }
+    }
+
+    fn get<T: Transcript>(&self, rows: &Rows<'_, '_, T>, node: NodeIndex) -> Result<&Parsed<'l>, T::Error> {
+        if self.parsed.get().is_none() {
+            let line = rows.kept(node)?;
+            let line = self.line.get_or_init(|| line);
+            let parsed = Parsed::of(line, rows.conversation, node);
+            return Ok(self.parsed.get_or_init(|| parsed));
+        }
+        Ok(self.parsed.get().expect("it was just there"))
+    }
+}
+
+/// What the rows of an entry have in common.
+struct Parsed<'l> {
+    line: &'l ReadLine,
+    entry: Entry<'l>,
+    item: Item<'l>,
+    /// The call that each part makes or answers.
+    ids: Vec<Option<Id>>,
+    cwd: OnceCell<Option<Cow<'l, str>>>,
+}
+
+impl<'l> Parsed<'l> {
+    fn of<T: Transcript>(line: &'l ReadLine, conversation: &Conversation<'_, T>, node: NodeIndex) -> Self {
+        count_parsed(&line.bytes);
+        let entry = Entry::new(&line.bytes);
+        let item = Item::of(&entry);
+        let session = conversation.session();
+        let ids = calls_of(session, &session.nodes()[node], &item);
+        Self { line, entry, item, ids, cwd: OnceCell::new() }
+    }
+
+    fn cwd(&self) -> Option<&str> {
+        let read = || {
+            count_parsed(&self.line.bytes);
+            self.entry.body().and_then(|body| body.text("cwd"))
+        };
+        self.cwd.get_or_init(read).as_deref()
+    }
+}
+
+/// An entry with results of calls, and where they are in its line: each is parsed with its call alone.
+struct Answer {
+    line: ReadLine,
+    /// The first result of each call.
+    results: HashMap<String, Range<usize>>,
+    /// What the tool returned besides (`toolUseResult`), if it is an object.
+    output: Option<Range<usize>>,
+}
+
+impl Answer {
+    fn of(line: ReadLine) -> Self {
+        count_parsed(&line.bytes);
+        let entry = Entry::new(&line.bytes);
+        let place = |value: Value<'_>| {
+            let start = value.bytes().as_ptr().addr() - line.bytes.as_ptr().addr();
+            start..start + value.bytes().len()
+        };
+        let mut results = HashMap::new();
+        for part in Item::of(&entry).parts {
+            if let Part::Result(result) | Part::ServerResult(result) = part
+                && let Some(id) = result.tool_use_id()
+            {
+                results.entry(id.into_owned()).or_insert_with(|| place(Block::ToolResult(result).value()));
+            }
+        }
+        let output = match entry.view::<User>().and_then(|user| user.tool_use_result()) {
+            Some(ToolUseResult::Object(object)) => Some(place(object)),
+            _ => None,
+        };
+        Self { line, results, output }
+    }
+
+    fn value(&self, place: &Range<usize>) -> Value<'_> {
+        let bytes = &self.line.bytes[place.clone()];
+        count_parsed(bytes);
+        Value::trusted(bytes)
+    }
+
+    fn result(&self, call: &ToolUse<'_>) -> Option<ToolResult<'_>> {
+        match Block::new(self.value(self.results.get(&*call.id()?)?)) {
+            Block::ToolResult(result) | Block::ServerToolResult(result) => Some(result),
+            _ => None,
+        }
+    }
+}
+
+/// Returns a text with ranges of it replaced.
+fn replaced<'t>(text: &'t str, found: &[(Range<usize>, String)]) -> Cow<'t, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut written = 0;
+    for (range, mark) in found {
+        out.extend([&text[written..range.start], mark]);
+        written = range.end;
+    }
+    out.push_str(&text[written..]);
+    Cow::Owned(out)
+}
+
+#[cfg(not(test))]
+fn count_parsed(_: &[u8]) {}
+
+#[cfg(test)]
+fn count_parsed(bytes: &[u8]) {
+    tests::PARSED.set(tests::PARSED.get() + bytes.len());
 }
 
 impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
@@ -95,6 +267,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             conversation,
             outline,
             filter,
+            read_output: None,
             target,
             ids,
             shown: RefCell::default(),
@@ -108,15 +281,43 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         Self { target, ..self }
     }
 
+    /// Shows output that was too long for the transcript from its file, as far as `read_output` reads it.
+    #[must_use]
+    pub fn with_outputs(self, read_output: ReadOutput<'r>) -> Self {
+        Self { read_output: Some(read_output), ..self }
+    }
+
     /// Renders a row.
     pub fn row(&self, number: usize, open: Open) -> Result<ViewRow, T::Error> {
+        self.row_of(number, &ReadEntry::new(&OnceCell::new()), open)
+    }
+
+    /// Calls `visit` with rows in order. An entry is read and parsed once for all of its rows that follow each other.
+    pub fn each<E>(
+        &self,
+        numbers: impl IntoIterator<Item = usize>,
+        mut visit: impl FnMut(&EntryRow<'_, '_, T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let step = |number: usize| self.outline.rows()[number].step;
+        let mut numbers = numbers.into_iter().peekable();
+        while let Some(&first) = numbers.peek() {
+            let line = OnceCell::new();
+            let entry = ReadEntry::new(&line);
+            while let Some(number) = numbers.next_if(|&number| step(number) == step(first)) {
+                visit(&EntryRow { rows: self, number, entry: &entry })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn row_of(&self, number: usize, entry: &ReadEntry<'_>, open: Open) -> Result<ViewRow, T::Error> {
         let row = &self.outline.rows()[number];
         match *self.outline.step(row) {
-            Step::Entry { node, live } => self.entry_row(number, row, node, live, open),
+            Step::Entry { node, live } => self.entry_row(number, entry, node, live, open),
             Step::Branch { from, entries, last, .. } => Ok(ViewRow {
-                parent: from.and_then(|node| self.uuid(node)),
-                leaf: self.uuid(last),
-                entries: Some(entries),
+                parent: from.and_then(|node| self.uuid(node as usize)),
+                leaf: self.uuid(last as usize),
+                entries: Some(entries as usize),
                 summary: format!(
                     "{entries} {} beside the conversation",
                     if entries == 1 { "entry" } else { "entries" }
@@ -139,24 +340,26 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
     /// Renders a part of a row as a whole: of a call, 0 are the arguments, 1 is the result, and images follow; of another row, 0 is
     /// its text, and images follow.
     pub fn part(&self, number: usize, part: usize) -> Result<Option<Found>, T::Error> {
+        self.part_of(number, &ReadEntry::new(&OnceCell::new()), part)
+    }
+
+    fn part_of(&self, number: usize, entry: &ReadEntry<'_>, part: usize) -> Result<Option<Found>, T::Error> {
         let row = &self.outline.rows()[number];
         let Step::Entry { node, .. } = *self.outline.step(row) else { return Ok(None) };
-        let ReadLine { line, .. } = self.kept(&self.shown, node)?;
-        let entry = Entry::new(&line);
-        let item = Item::of(&entry);
-        let parts = self.parts_of(number, &item);
+        let parsed = entry.get(self, node)?;
+        let parts = self.parts_of(number, &parsed.item);
         if row.kind == ViewRowKind::Call {
             let Some(Part::Call(call) | Part::ServerCall(call)) = parts.first() else { return Ok(None) };
-            let made = self.call_of(row, node, &item);
-            return self.with_result(&entry, call, made.as_ref(), |parts, answer| match part {
-                0 => Some(Found::Nodes(self.masked(parts.input(), &line).0)),
-                1 => Some(Found::Nodes(self.masked(parts.output().0, answer.line).0)),
+            let made = self.call_of(row, parsed);
+            return self.with_result(parsed, call, made.as_ref(), |parts, answer| match part {
+                0 => Some(Found::Nodes(self.masked(parts.input(), Some(parsed.line)).0)),
+                1 => Some(Found::Nodes(self.masked(parts.output().0, answer).0)),
                 _ => parts.image(part).map(|image| Found::Image(image.media, image.data.into_owned())),
             });
         }
         if part == 0 {
-            let nodes = content(row, &entry, &parts, self.target);
-            return Ok(Some(Found::Nodes(self.masked(nodes, &line).0)));
+            let nodes = content(row, &parsed.entry, &parts, self.target);
+            return Ok(Some(Found::Nodes(self.masked(nodes, Some(parsed.line)).0)));
         }
         let mut images = parts.iter().filter_map(|part| match part {
             Part::Image(image) | Part::Document(image) => Some(image),
@@ -167,10 +370,8 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
     }
 
     /// Returns the call that a row shows.
-    fn call_of(&self, row: &RowRef, node: NodeIndex, item: &Item<'_>) -> Option<Call> {
-        let session = self.conversation.session();
-        let ids = calls_of(session, &session.nodes()[node], item);
-        let id = ids.get(row.part as usize).copied().flatten()?;
+    fn call_of(&self, row: &RowRef, parsed: &Parsed<'_>) -> Option<Call> {
+        let id = parsed.ids.get(row.part as usize).copied().flatten()?;
         self.outline.call(self.conversation, id)
     }
 
@@ -178,21 +379,37 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         self.conversation.session().nodes()[node].id.map(|id| self.ids.get(id))
     }
 
-    /// Returns the line of an entry from where the last one is kept, or reads it.
-    fn kept(&self, last: &RefCell<Option<ReadLine>>, node: NodeIndex) -> Result<ReadLine, T::Error> {
-        if let Some(kept) = last.borrow().as_ref().filter(|kept| kept.node == node) {
+    /// Returns the line of an entry: the one that was shown last, or it is read.
+    fn kept(&self, node: NodeIndex) -> Result<Rc<ReadLine>, T::Error> {
+        if let Some(kept) = self.shown.borrow().as_ref().filter(|kept| kept.node == node) {
             return Ok(kept.clone());
         }
         // The last line is dropped before the next one is read, so that both are never in memory.
-        last.take();
-        let (line, masked) = self.line(node)?;
-        let read = ReadLine { node, line: Rc::new(line), masked };
-        last.replace(Some(read.clone()));
+        self.shown.take();
+        let read = Rc::new(self.line(node)?);
+        self.shown.replace(Some(read.clone()));
         Ok(read)
     }
 
+    /// Returns the line with results: the last one, or it is read.
+    fn kept_answer(&self, node: NodeIndex) -> Result<Rc<Answer>, T::Error> {
+        if let Some(kept) = self.answer.borrow().as_ref().filter(|kept| kept.line.node == node) {
+            return Ok(kept.clone());
+        }
+        self.answer.take();
+        let read = Rc::new(Answer::of(self.line(node)?));
+        self.answer.replace(Some(read.clone()));
+        Ok(read)
+    }
+
+    /// Reads the line of an entry and masks it.
+    fn line(&self, node: NodeIndex) -> Result<ReadLine, T::Error> {
+        let (bytes, masked) = self.bytes_of(node)?;
+        Ok(ReadLine { node, bytes, masked, signs: Signs::default() })
+    }
+
     /// Reads the line of an entry, masked; and how many values were masked. Too long a line is replaced by a remark.
-    fn line(&self, node: NodeIndex) -> Result<(Vec<u8>, usize), T::Error> {
+    fn bytes_of(&self, node: NodeIndex) -> Result<(Vec<u8>, usize), T::Error> {
         let node = &self.conversation.session().nodes()[node];
         if node.length > LONGEST_ENTRY {
             let text = format!(
@@ -214,9 +431,9 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
     }
 
     /// Masks what rendering has put together from a line; returns how many secrets were masked, too.
-    fn masked(&self, mut nodes: Vec<ViewNode>, line: &[u8]) -> (Vec<ViewNode>, usize) {
+    fn masked(&self, mut nodes: Vec<ViewNode>, line: Option<&ReadLine>) -> (Vec<ViewNode>, usize) {
         let count = match self.filter.filter(|_| !nodes.is_empty()) {
-            Some(filter) => Source::new(line).mask(&mut nodes, filter),
+            Some(filter) => line.map_or(Source::NOTHING, ReadLine::source).mask(&mut nodes, filter),
             None => 0,
         };
         (nodes, count)
@@ -236,11 +453,12 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
     fn entry_row(
         &self,
         number: usize,
-        row: &RowRef,
+        entry: &ReadEntry<'_>,
         index: NodeIndex,
         is_live: bool,
         open: Open,
     ) -> Result<ViewRow, T::Error> {
+        let row = &self.outline.rows()[number];
         let node = &self.conversation.session().nodes()[index];
         let mut made = ViewRow {
             uuid: node.id.map(|id| self.ids.get(id)),
@@ -266,16 +484,14 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             }
             _ => {}
         }
-        let ReadLine { line, masked, .. } = self.kept(&self.shown, index)?;
-        made.masked = masked;
-        let entry = Entry::new(&line);
-        let item = Item::of(&entry);
-        let parts = self.parts_of(number, &item);
+        let parsed = entry.get(self, index)?;
+        made.masked = parsed.line.masked;
+        let parts = self.parts_of(number, &parsed.item);
         if let Some(problem) = node.problem {
             made.cause = Some(problem.to_string());
         }
         if row.part == 0 && self.target == Target::Viewer {
-            let reply = entry.view::<Assistant>().map(|reply| reply.message_fields());
+            let reply = parsed.entry.view::<Assistant>().map(|reply| reply.message_fields());
             made.model =
                 reply.as_ref().and_then(|reply| reply.model.as_deref()).map(|model| one_line(model, 80));
             made.usage = reply.and_then(|reply| reply.usage).map(|usage| Tokens {
@@ -287,18 +503,19 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         }
         if row.kind == ViewRowKind::Call {
             if let Some(Part::Call(call) | Part::ServerCall(call)) = parts.first() {
-                let found = self.call_of(row, index, &item);
-                self.add_call(&mut made, &entry, call, found.as_ref(), open)?;
+                let found = self.call_of(row, parsed);
+                self.add_call(&mut made, parsed, call, found.as_ref(), open)?;
             }
             return Ok(made);
         }
-        add_words(&mut made, row, &entry, &parts);
+        add_words(&mut made, row, &parsed.entry, &parts, self.target);
         let is_text = matches!(row.kind, ViewRowKind::Prompt | ViewRowKind::Reply);
         let limits = if is_text { LONG_TEXT } else { (FIRST_LINES, FIRST_BYTES) };
         if open == Open::Folded && !is_text {
             return Ok(made);
         }
-        let (nodes, count) = self.masked(content(row, &entry, &parts, self.target), &line);
+        let nodes = content(row, &parsed.entry, &parts, self.target);
+        let (nodes, count) = self.masked(nodes, Some(parsed.line));
         made.masked += count;
         made.nodes = Some(match open {
             Open::Whole => nodes,
@@ -310,7 +527,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
     fn add_call(
         &self,
         made: &mut ViewRow,
-        entry: &Entry<'_>,
+        parsed: &Parsed<'_>,
         call: &ToolUse<'_>,
         found: Option<&Call>,
         open: Open,
@@ -319,9 +536,9 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         let state = found.map_or(Ok(State::Pending), |found| self.conversation.state(found))?;
         let duration_ms = found.and_then(|found| found.duration_ms(session));
         let id = call.id().map(Cow::into_owned);
-        self.with_result(entry, call, found, |parts, answer| {
+        self.with_result(parsed, call, found, |parts, answer| {
             let card = parts.card();
-            made.masked += answer.masked;
+            made.masked += answer.map_or(0, |line| line.masked);
             made.summary = one_line(&format!("{} {}", card.name, card.title), LONGEST_SUMMARY);
             let (added, removed) = card.changes.unzip();
             made.tool = Some(ViewTool {
@@ -344,9 +561,15 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
                 agent_id: card.agent,
             });
             if open != Open::Folded {
-                let (output, keep) = parts.output();
-                let (input, in_input) = self.masked(parts.input(), entry.bytes());
-                let (output, in_output) = self.masked(output, answer.line);
+                let (output, keep) = match self.whole_output(&parts) {
+                    Some((nodes, count)) => {
+                        made.masked += count;
+                        (nodes, parts.kept_end())
+                    }
+                    None => parts.output(),
+                };
+                let (input, in_input) = self.masked(parts.input(), Some(parsed.line));
+                let (output, in_output) = self.masked(output, answer);
                 made.masked += in_input + in_output;
                 let cut = |nodes, keep, part| match open {
                     Open::Whole => nodes,
@@ -364,46 +587,46 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         })
     }
 
-    /// Reads the result of a call and passes both on.
+    /// Renders output that was too long for the transcript, if it can be read. Returns how many values were masked in it, too.
+    fn whole_output(&self, parts: &CallParts<'_>) -> Option<(Vec<ViewNode>, usize)> {
+        let WholeOutput { text, left } = parts.spilled(self.read_output?)?;
+        let found = self.filter.map(|filter| filter.visible(&text)).unwrap_or_default();
+        let text = replaced(&text, &found);
+        let mut nodes = vec![self.target.ansi(&text)];
+        let signs = Signs::of_text(&text);
+        let assembled =
+            self.filter.map_or(0, |filter| Source::new(text.as_bytes(), &signs).mask(&mut nodes, filter));
+        if left > 0 {
+            nodes.push(note(
+                "cut",
+                &format!("The output goes on for {left} bytes, which are not shown here."),
+            ));
+        }
+        nodes.extend(parts.images());
+        Some((nodes, found.len() + assembled))
+    }
+
+    /// Reads the result of a call and passes both on, with the line of the result.
     fn with_result<R>(
         &self,
-        entry: &Entry<'_>,
+        parsed: &Parsed<'_>,
         call: &ToolUse<'_>,
         found: Option<&Call>,
-        work: impl FnOnce(CallParts<'_>, Answer<'_>) -> R,
+        work: impl FnOnce(CallParts<'_>, Option<&ReadLine>) -> R,
     ) -> Result<R, T::Error> {
-        let cwd = entry.body().and_then(|body| body.text("cwd"));
-        let cwd = cwd.as_deref();
+        let cwd = parsed.cwd();
         let Some((node, _)) = found.and_then(|found| found.result) else {
-            return Ok(work(
-                CallParts::new(*call, None, None, cwd, self.target),
-                Answer { line: b"", masked: 0 },
-            ));
+            return Ok(work(CallParts::new(*call, None, None, cwd, self.target), None));
         };
-        let ReadLine { line, masked, .. } = self.kept(&self.answer, node)?;
-        let answer = Entry::new(&line);
-        let result = result_of(&answer, call);
-        let output = match answer.view::<User>().and_then(|user| user.tool_use_result()) {
-            Some(ToolUseResult::Object(object)) => Some(object),
-            _ => None,
-        };
-        Ok(work(CallParts::new(*call, result, output, cwd, self.target), Answer { line: &line, masked }))
+        let answer = self.kept_answer(node)?;
+        let output = answer.output.as_ref().map(|place| answer.value(place));
+        let parts = CallParts::new(*call, answer.result(call), output, cwd, self.target);
+        Ok(work(parts, Some(&answer.line)))
     }
 }
 
-/// The line with the result of a call, and how many values were masked in it.
-#[derive(Clone, Copy)]
-struct Answer<'l> {
-    line: &'l [u8],
-    masked: usize,
-}
-
 /// Adds the summary of a row and the word that tells more about it.
-fn add_words(made: &mut ViewRow, row: &RowRef, entry: &Entry<'_>, parts: &[&Part<'_>]) {
-    let (cause, summary) = match parts.first() {
-        None => (entry.kind().name(), entry.kind().name().unwrap_or("damaged line").to_owned()),
-        Some(part) => words_of(part),
-    };
+fn add_words(made: &mut ViewRow, row: &RowRef, entry: &Entry<'_>, parts: &[&Part<'_>], target: Target) {
     if let Some(Part::Notice(Notice::Compaction(boundary))) = parts.first() {
         made.compaction = Some(Compaction {
             trigger: boundary.trigger().map(Cow::into_owned),
@@ -413,9 +636,18 @@ fn add_words(made: &mut ViewRow, row: &RowRef, entry: &Entry<'_>, parts: &[&Part
         });
     }
     if made.cause.is_none() && row.kind != ViewRowKind::Reply && row.kind != ViewRowKind::Thinking {
+        let cause = parts.first().map_or(entry.kind().name(), |part| word_of(part));
         made.cause = cause.map(str::to_owned);
     }
-    made.summary = one_line(&summary, LONGEST_SUMMARY);
+    if target.has_summary(row.kind) {
+        let words = |most| match parts.first() {
+            None => Cow::Borrowed(entry.kind().name().unwrap_or("damaged line")),
+            Some(part) => words_of(part, most),
+        };
+        // Most texts need not be decoded further.
+        let (summary, is_cut) = one_line_of(&words(LIKELY_SUMMARY), LONGEST_SUMMARY);
+        made.summary = if is_cut { summary } else { one_line(&words(MOST_OF_SUMMARY), LONGEST_SUMMARY) };
+    }
 }
 
 /// Renders all of what a row shows.
@@ -440,44 +672,40 @@ fn content(row: &RowRef, entry: &Entry<'_>, parts: &[&Part<'_>], target: Target)
     nodes
 }
 
-/// Finds the result of a call in an entry.
-fn result_of<'a>(entry: &Entry<'a>, call: &ToolUse<'_>) -> Option<ToolResult<'a>> {
-    let id = call.id()?;
-    Item::of(entry).parts.into_iter().find_map(|part| match part {
-        Part::Result(result) | Part::ServerResult(result) => {
-            result.tool_use_id().is_some_and(|answers| answers == id).then_some(result)
-        }
+/// Returns one word about a part.
+fn word_of(part: &Part<'_>) -> Option<&'static str> {
+    match part {
+        Part::Input(input) => Some(input.kind.name()),
+        Part::RequestError(_) => Some("request_error"),
+        Part::Image(_) => Some("image"),
+        Part::Document(_) => Some("document"),
+        Part::Notice(notice) => Some(notice_word(notice)),
+        Part::Context(_) => Some("context"),
+        Part::Result(_) | Part::ServerResult(_) => Some("tool_result"),
+        Part::Call(_) | Part::ServerCall(_) => Some("call"),
+        Part::Other(_) => Some("block"),
         _ => None,
-    })
+    }
 }
 
-/// Returns one word about a part, and what it says.
-fn words_of(part: &Part<'_>) -> (Option<&'static str>, String) {
+/// Returns what a part says, or the beginning of it with at least so many bytes.
+fn words_of<'p>(part: &'p Part<'_>, most: usize) -> Cow<'p, str> {
     match part {
-        Part::Input(input) => (Some(input.kind.name()), input_text(input)),
-        Part::Text(text) => (None, text.text().into_owned()),
-        Part::RequestError(text) => (Some("request_error"), text.text().into_owned()),
+        Part::Input(input) => input_text(input),
+        Part::Text(text) | Part::RequestError(text) => text.beginning(most),
         Part::Thinking(thinking) => {
             let text = thinking.thinking().filter(|text| !text.trim().is_empty());
-            (None, text.map_or_else(|| "not stored".to_owned(), Cow::into_owned))
+            text.unwrap_or(Cow::Borrowed("not stored"))
         }
-        Part::RedactedThinking => (None, "not stored".to_owned()),
-        Part::Image(_) => (Some("image"), "image".to_owned()),
-        Part::Document(media) => {
-            (Some("document"), media.title().map_or_else(|| "document".to_owned(), Cow::into_owned))
-        }
-        Part::Notice(notice) => (Some(notice_word(notice)), notice.text().into_owned()),
-        Part::Context(context) => (Some("context"), context.name.clone()),
-        Part::Result(result) | Part::ServerResult(result) => {
-            (Some("tool_result"), result.content().text().into_owned())
-        }
-        Part::Call(call) | Part::ServerCall(call) => {
-            (Some("call"), call.name().unwrap_or_default().into_owned())
-        }
-        Part::Other(block) => {
-            (Some("block"), block.type_name().unwrap_or(Cow::Borrowed("block")).into_owned())
-        }
-        _ => (None, String::new()),
+        Part::RedactedThinking => Cow::Borrowed("not stored"),
+        Part::Image(_) => Cow::Borrowed("image"),
+        Part::Document(media) => media.title().unwrap_or(Cow::Borrowed("document")),
+        Part::Notice(notice) => notice.text(),
+        Part::Context(context) => Cow::Borrowed(&context.name),
+        Part::Result(result) | Part::ServerResult(result) => result.content().beginning(most),
+        Part::Call(call) | Part::ServerCall(call) => call.name().unwrap_or_default(),
+        Part::Other(block) => block.type_name().unwrap_or(Cow::Borrowed("block")),
+        _ => Cow::Borrowed(""),
     }
 }
 
@@ -492,11 +720,11 @@ fn notice_word(notice: &Notice<'_>) -> &'static str {
 }
 
 /// Returns an input as a person typed it: a command with its arguments.
-fn input_text(input: &Input<'_>) -> String {
+fn input_text<'i>(input: &'i Input<'_>) -> Cow<'i, str> {
     match (&input.command, input.kind) {
-        (Some(command), _) => format!("{command} {}", input.text),
-        (None, InputKind::Bash) => format!("! {}", input.text),
-        _ => input.text.to_string(),
+        (Some(command), _) => format!("{command} {}", input.text).into(),
+        (None, InputKind::Bash) => format!("! {}", input.text).into(),
+        _ => Cow::Borrowed(&input.text),
     }
 }
 
@@ -597,5 +825,64 @@ fn empty(row: usize, kind: ViewRowKind, live: bool) -> ViewRow {
         parent: None,
         leaf: None,
         entries: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use annals_transcript::conversation::TranscriptBytes;
+
+    use super::*;
+
+    thread_local! {
+        /// How many bytes of lines and of blocks were parsed.
+        pub(super) static PARSED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Returns an entry with many calls and one with their results.
+    fn with_calls(count: usize) -> String {
+        let call = |n: usize| {
+            format!(
+                r#"{{"type":"tool_use","id":"t{n:04}","name":"Bash","input":{{"command":"echo {n:04}"}}}}"#
+            )
+        };
+        let result = |n: usize| {
+            format!(r#"{{"type":"tool_result","tool_use_id":"t{n:04}","content":"printed {n:04}"}}"#)
+        };
+        let blocks = |block: &dyn Fn(usize) -> String| (0..count).map(block).collect::<Vec<_>>().join(",");
+        format!(
+            r#"{{"type":"assistant","uuid":"a","message":{{"id":"m","content":[{}]}},"cwd":"/tea"}}
+{{"type":"user","uuid":"b","parentUuid":"a","message":{{"content":[{}]}},"cwd":"/tea"}}
+"#,
+            blocks(&call),
+            blocks(&result)
+        )
+    }
+
+    #[test]
+    fn the_work_grows_with_the_calls_of_an_entry_and_not_with_their_square() {
+        let parsed = |count: usize| {
+            let transcript = TranscriptBytes::new(with_calls(count));
+            let conversation = Conversation::of(&transcript).unwrap();
+            let outline = Outline::unmeasured(&conversation).unwrap();
+            let rows = Rows::new(&conversation, &outline, None);
+            PARSED.set(0);
+            let mut shown = 0;
+            rows.each(0..outline.rows().len(), |row| {
+                let row = row.row(Open::Whole)?;
+                let mut text = String::new();
+                crate::text::nodes(row.output.as_deref().unwrap_or_default(), "", &mut text);
+                assert_eq!(text, format!("printed {shown:04}\n"));
+                shown += 1;
+                Ok::<_, std::convert::Infallible>(())
+            })
+            .unwrap();
+            assert_eq!(shown, count);
+            PARSED.get()
+        };
+        let (few, many) = (parsed(40), parsed(160));
+        assert!(few > 0 && many < 5 * few, "{few} bytes for 40 calls, {many} bytes for 160");
     }
 }

@@ -1,6 +1,6 @@
 //! What nodes are made for: documents without colours need less work.
 
-use annals_proto::ViewNode;
+use annals_proto::{ViewNode, ViewRowKind};
 
 use crate::ansi::{ansi, plain_ansi};
 use crate::code::{code, plain_code};
@@ -19,6 +19,15 @@ pub enum Target {
 }
 
 impl Target {
+    /// Returns whether the summary of a row is shown: documents show the whole content instead, except in rows that are folded.
+    pub(crate) fn has_summary(self, kind: ViewRowKind) -> bool {
+        match (self, kind) {
+            (Target::Viewer, _) => true,
+            (_, ViewRowKind::Prompt | ViewRowKind::Reply) | (Target::Plain, ViewRowKind::Thinking) => false,
+            _ => true,
+        }
+    }
+
     /// Renders code.
     pub(crate) fn code(
         self,

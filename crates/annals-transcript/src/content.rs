@@ -92,6 +92,23 @@ impl<'a> Content<'a> {
         let Some(first) = texts.next() else { return Cow::Borrowed("") };
         texts.fold(first, |all, text| all + "\n" + text)
     }
+
+    /// Returns its [`text`](Self::text) if that has at most so many bytes, and otherwise its beginning, which has at least so many.
+    pub fn beginning(self, bytes: usize) -> Cow<'a, str> {
+        let mut beginning: Option<Cow<'a, str>> = None;
+        for block in self.blocks() {
+            let Block::Text(text) = block else { continue };
+            let text = text.beginning(bytes);
+            beginning = Some(match beginning {
+                Some(all) => all + "\n" + text,
+                None => text,
+            });
+            if beginning.as_ref().is_some_and(|all| all.len() >= bytes) {
+                break;
+            }
+        }
+        beginning.unwrap_or_default()
+    }
 }
 
 impl<'a> Block<'a> {
@@ -146,6 +163,19 @@ impl<'a> Text<'a> {
     /// Returns the text; empty if the block has none.
     pub fn text(&self) -> Cow<'a, str> {
         self.raw().map(JsonStr::decode).unwrap_or_default()
+    }
+
+    /// Returns the text if it has at most so many bytes, and otherwise its beginning, which has at least so many.
+    pub fn beginning(&self, bytes: usize) -> Cow<'a, str> {
+        self.raw().map(|raw| raw.decode_beginning(bytes)).unwrap_or_default()
+    }
+
+    /// Returns whether the text is white space only, or empty. Nearly every text begins with a visible character and need not be decoded.
+    pub fn is_blank(&self) -> bool {
+        let begins_visibly = |raw: JsonStr<'_>| {
+            raw.raw().first().is_some_and(|&first| first.is_ascii_graphic() && first != b'\\')
+        };
+        !self.raw().is_some_and(begins_visibly) && self.text().trim().is_empty()
     }
 
     fn raw(&self) -> Option<JsonStr<'a>> {

@@ -30,12 +30,14 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use crate::chain::{Chain, NodeIndex};
 use crate::duplicate::{self, Duplicates};
 use crate::full_view::{self, Step};
 use crate::queue;
 use crate::session::{BlockKind, BlockSpan, Id, Node, Session};
+use crate::small_index::SmallIndex;
 use crate::tool::{self, Call, ResultStates, State};
 use crate::turn::{self, Turn};
 use crate::{Entry, Flag, Kind};
@@ -87,10 +89,12 @@ impl Transcript for TranscriptBytes {
 pub struct Conversation<'s, T> {
     transcript: &'s T,
     chain: Chain<'s>,
-    steps: Vec<Step>,
+    /// Shared with the rows of the conversation.
+    steps: Arc<Vec<Step>>,
     duplicates: Duplicates,
     turns: Vec<Turn>,
-    turn_of: Vec<Option<usize>>,
+    /// The turn of each line, by its index.
+    turn_of: Vec<Option<SmallIndex>>,
     calls: Vec<Call>,
     call_by_id: HashMap<Id, usize>,
     /// How calls ended, by the entry that holds their results. Only entries with several results are kept here, as each
@@ -120,7 +124,7 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         Ok(Self {
             transcript,
             chain,
-            steps,
+            steps: Arc::new(steps),
             duplicates,
             turns,
             turn_of,
@@ -153,8 +157,12 @@ impl<'s, T: Transcript> Conversation<'s, T> {
 
     /// Returns the full view for people: if the whole conversation was copied into the same file, what the copy has again is
     /// shown there only.
-    pub fn steps_once(&self) -> Result<Vec<Step>, T::Error> {
-        Ok(full_view::without_copied(&self.steps, &duplicate::copied(self.transcript)?))
+    pub fn steps_once(&self) -> Result<Arc<Vec<Step>>, T::Error> {
+        let copied = duplicate::copied(self.transcript)?;
+        if copied.is_empty() {
+            return Ok(self.steps.clone());
+        }
+        Ok(Arc::new(full_view::without_copied(&self.steps, &copied)))
     }
 
     /// Returns which entries stand in several lines: each of them is one step.
@@ -209,7 +217,7 @@ impl<'s, T: Transcript> Conversation<'s, T> {
 
     /// Returns the number of the turn that a line of a live entry belongs to.
     pub fn turn_of(&self, node: NodeIndex) -> Option<usize> {
-        self.turn_of[node]
+        self.turn_of[node].map(|turn| self.turns[turn.index()].number)
     }
 
     /// Returns the call of an id.
@@ -291,20 +299,20 @@ pub(crate) fn block_bytes<'a>(body: &'a [u8], node: &Node, block: &BlockSpan) ->
     body.get(start..)?.get(..usize::try_from(block.length).ok()?)
 }
 
-/// Gives all lines of every live entry the number of its turn.
+/// Gives all lines of every live entry its turn.
 fn number_entries(
     session: &Session,
     steps: &[Step],
     turns: &[Turn],
     duplicates: &Duplicates,
-) -> Vec<Option<usize>> {
+) -> Vec<Option<SmallIndex>> {
     let mut numbers = vec![None; session.nodes().len()];
     let mut current = None;
-    let mut next = turns.iter().peekable();
+    let mut next = turns.iter().enumerate().peekable();
     for step in steps {
         let Step::Entry { node, live: true } = *step else { continue };
-        if let Some(turn) = next.next_if(|turn| turn.node == node) {
-            current = Some(turn.number);
+        if let Some((turn, _)) = next.next_if(|(_, turn)| turn.node == node) {
+            current = Some(SmallIndex::new(turn));
         }
         let entry = &session.nodes()[node];
         if entry.kind.is_message() && !entry.has(Flag::Sidechain) {

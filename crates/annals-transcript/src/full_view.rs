@@ -45,12 +45,13 @@ pub enum Step {
     Branch {
         /// Why it is not live.
         cause: Cause,
-        /// The parent of its first entry; `None` if that has none.
-        from: Option<NodeIndex>,
+        /// The parent of its first entry; `None` if that has none. Indices take four bytes here: most steps are entries, and a session may
+        /// have millions of them.
+        from: Option<u32>,
         /// The number of its entries.
-        entries: usize,
+        entries: u32,
         /// The last of them.
-        last: NodeIndex,
+        last: u32,
     },
     /// The parent of the next entry is not in the file.
     Gap {
@@ -87,9 +88,6 @@ pub fn of(chain: &Chain<'_>) -> Vec<Step> {
 /// Returns the steps without the entries that a copy of the whole conversation in the same file has again (see
 /// [`copied`](crate::duplicate::copied)), and without the branches that have no other ones.
 pub(crate) fn without_copied(steps: &[Step], copied: &HashSet<NodeIndex>) -> Vec<Step> {
-    if copied.is_empty() {
-        return steps.to_vec();
-    }
     let mut kept: Vec<Step> = Vec::with_capacity(steps.len());
     // The last branch, if it has not ended yet, is dropped again unless one of its entries is kept.
     let drop_empty_branch =
@@ -258,11 +256,11 @@ impl<'a> Emitter<'a> {
                 let is_side = self.graph.links.node(index).has(Flag::Sidechain);
                 let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
                 let last = branch.last().map_or(index, |(last, _)| *last);
-                let content = |index| self.graph.links.duplicates.content(index);
+                let content = |at| crate::session::index(self.graph.links.duplicates.content(at));
                 self.steps.push(Step::Branch {
                     cause,
                     from: parent.or(from).map(content),
-                    entries: branch.len(),
+                    entries: crate::session::index(branch.len()),
                     last: content(last),
                 });
             }

@@ -12,6 +12,8 @@ mod scan;
 use std::borrow::Cow;
 use std::fmt;
 
+use wide::u8x16;
+
 pub(crate) use block::{BLOCK, bytes_equal, mask_of};
 pub(crate) use multiline::{MultilineObject, ObjectState};
 pub(crate) use scan::{Checked, Skip, Step, Unchecked, Walk, skip_space, value_end, walk_object};
@@ -241,6 +243,22 @@ impl<'a> JsonStr<'a> {
         }
         Cow::Owned(unescape(self.0))
     }
+
+    /// Returns the text if it has at most so many bytes, and otherwise its beginning, which has at least so many.
+    ///
+    /// ```
+    /// # use annals_transcript::json::Value;
+    /// let long = Value::new(br#""one\ntwo\nthree""#).unwrap().as_str().unwrap();
+    /// assert_eq!(long.decode_beginning(5), "one\ntwo");
+    /// assert_eq!(long.decode_beginning(50), long.decode());
+    /// ```
+    pub fn decode_beginning(self, bytes: usize) -> Cow<'a, str> {
+        // An escape of up to twelve bytes stands for one byte or more.
+        if self.0.len() <= bytes || memchr::memchr(b'\\', self.0).is_none() {
+            return self.decode();
+        }
+        Cow::Owned(unescape_up_to(self.0, bytes))
+    }
 }
 
 impl<'a> JsonStr<'a> {
@@ -300,12 +318,25 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
+/// Decodes a string with escapes.
 fn unescape(raw: &[u8]) -> String {
-    let mut text = String::with_capacity(raw.len());
+    unescape_up_to(raw, usize::MAX)
+}
+
+/// Decodes a string until the text has so many bytes; the text may be a little longer.
+fn unescape_up_to(raw: &[u8], bytes: usize) -> String {
+    // What stands between two escapes is not checked again: it is text if all of it is.
+    let whole = if bytes >= raw.len() { str::from_utf8(raw).ok() } else { None };
+    let mut text = String::with_capacity(raw.len().min(bytes.saturating_add(LONGEST_PIECE)));
     let mut rest = raw;
-    while let Some(slash) = memchr::memchr(b'\\', rest) {
-        text.push_str(&text_of(&rest[..slash]));
-        rest = &rest[slash + 1..];
+    while text.len() < bytes {
+        let plain = next_backslash(rest).unwrap_or(rest.len());
+        match whole {
+            Some(whole) => text.push_str(&whole[raw.len() - rest.len()..][..plain]),
+            None => text.push_str(&text_of(&rest[..plain])),
+        }
+        let Some((_, escaped)) = rest[plain..].split_first() else { break };
+        rest = escaped;
         let Some((&escape, after)) = rest.split_first() else {
             // The string was cut off after a backslash.
             text.push(char::REPLACEMENT_CHARACTER);
@@ -329,9 +360,23 @@ fn unescape(raw: &[u8]) -> String {
             }
         }
     }
-    text.push_str(&text_of(rest));
     text
 }
+
+/// How much longer than wanted the beginning of a text may be expected to be.
+const LONGEST_PIECE: usize = 256;
+
+/// Returns where the next escape begins. Most of them are near: a call of `memchr` would take longer than the look at one block.
+fn next_backslash(bytes: &[u8]) -> Option<usize> {
+    let Some(block) = bytes.first_chunk::<NEAR>() else { return memchr::memchr(b'\\', bytes) };
+    match u8x16::from(*block).simd_eq(u8x16::splat(b'\\')).to_bitmask() {
+        0 => Some(NEAR + memchr::memchr(b'\\', &bytes[NEAR..])?),
+        found => Some(found.trailing_zeros() as usize),
+    }
+}
+
+/// How far an escape is looked for before `memchr` is called.
+const NEAR: usize = 16;
 
 /// Returns the text from the byte before `rest` to the next backslash, and the bytes after it.
 fn rest_from<'a>(raw: &'a [u8], rest: &[u8]) -> (Cow<'a, str>, &'a [u8]) {

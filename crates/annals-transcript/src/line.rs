@@ -434,17 +434,14 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// The size of the first read of [`read_span`]. A range may be longer than the file, so it is not allocated at once.
+/// The most bytes that [`read_span`] allocates at once. A range may be longer than the file.
 const SPAN: u64 = 1 << 20;
 
 /// Reads a range of a file; the result is shorter if the file ends before the range does.
 pub fn read_span(file: &mut (impl Read + Seek), offset: u64, length: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(length.min(SPAN)).unwrap_or_default()];
-    let filled = read_into(file, offset, &mut bytes)?.len();
-    bytes.truncate(filled);
-    if filled as u64 == SPAN {
-        file.take(length - SPAN).read_to_end(&mut bytes)?;
-    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length.min(SPAN)).unwrap_or_default());
+    file.seek(SeekFrom::Start(offset))?;
+    file.take(length).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

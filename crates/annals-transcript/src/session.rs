@@ -38,7 +38,8 @@ use ids::IdInterner;
 pub struct Session {
     nodes: Vec<Node>,
     blocks: Vec<BlockSpan>,
-    boundaries: Vec<Boundary>,
+    /// What compactions kept, each with the offset of its entry, in file order; few entries are compactions.
+    boundaries: Vec<(u64, Boundary)>,
     /// Evidence for why roots around an entry have no parent, in file order; few entries have any.
     signs: Vec<(usize, Sign)>,
     /// The blocks that Claude Code sends for an attachment, in file order; few attachments have any.
@@ -83,7 +84,6 @@ pub struct Node {
     layout: Layout,
     flags: u32,
     blocks: Range<u32>,
-    boundary: Option<u32>,
 }
 
 /// How an entry stands in its file.
@@ -308,8 +308,17 @@ impl Session {
         source: impl Read,
         visit: impl FnMut(&Entry<'_>, Option<Problem>, &[BlockSpan]),
     ) -> io::Result<Self> {
+        Self::read_sized(source, 0, visit)
+    }
+
+    /// Does the same with a source of about so many bytes: then lists need not grow step by step, which leaves copies in memory.
+    pub fn read_sized(
+        source: impl Read,
+        bytes: u64,
+        visit: impl FnMut(&Entry<'_>, Option<Problem>, &[BlockSpan]),
+    ) -> io::Result<Self> {
         let mut session = Self::default();
-        session.read_on(Reader::new(source), visit)?;
+        session.read_on(Reader::new(source), bytes, visit)?;
         Ok(session)
     }
 
@@ -333,19 +342,21 @@ impl Session {
         }
         let mut session = self.clone();
         session.ids.reopen();
-        session.read_on(Reader::resume(lines, self.end), |_, _, _| {}).ok()?;
+        session.read_on(Reader::resume(lines, self.end), 0, |_, _, _| {}).ok()?;
         Some(session)
     }
 
     fn read_on(
         &mut self,
         reader: Reader<impl Read>,
+        bytes: u64,
         mut visit: impl FnMut(&Entry<'_>, Option<Problem>, &[BlockSpan]),
     ) -> io::Result<()> {
         let mut reader = reader.with_grammar_check();
         while let Some(entry) = reader.read()? {
             let problem = entry.verify();
             self.note_span(entry.at().line - u64::from(self.ends_in_newline));
+            self.reserve(entry.at().offset, bytes);
             let blocks = self.add(&entry, problem);
             visit(&entry, problem, &self.blocks[blocks]);
             self.ends_in_newline = entry.ends_in_newline();
@@ -415,7 +426,11 @@ impl Session {
 
     /// Returns what a `compact_boundary` kept; `None` for other entries.
     pub fn boundary(&self, node: &Node) -> Option<&Boundary> {
-        node.boundary.map(|index| &self.boundaries[index as usize])
+        if node.kind != Kind::System {
+            return None;
+        }
+        let found = self.boundaries.binary_search_by_key(&node.at.offset, |(offset, _)| *offset).ok()?;
+        Some(&self.boundaries[found].1)
     }
 
     /// Returns the entries with evidence about the roots around them, in file order.
@@ -497,14 +512,24 @@ impl Session {
             layout: Layout::OneLine,
             flags: head.flags() | flags_of_body(entry, is_synthetic, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
-            boundary: self.add_boundary(entry, &head),
         };
+        self.add_boundary(entry, &head);
         let sign = Sign::of(entry, &self.blocks[start as usize..]);
         self.signs.extend(sign.map(|sign| (self.nodes.len(), sign)));
         self.add_attached(entry);
         let blocks = node.blocks.start as usize..node.blocks.end as usize;
         self.nodes.push(node);
         blocks
+    }
+
+    /// Makes room for the rest of a file of which the first `read` bytes of `all` were read.
+    fn reserve(&mut self, read: u64, all: u64) {
+        if all > read {
+            reserve_for_rest(&mut self.nodes, read, all);
+            reserve_for_rest(&mut self.blocks, read, all);
+            reserve_for_rest(&mut self.tokens, read, all);
+            self.ids.reserve(read, all);
+        }
     }
 
     fn add_attached(&mut self, entry: &Entry<'_>) {
@@ -577,14 +602,16 @@ impl Session {
         self.blocks.push(BlockSpan { kind, is_bare, tool, offset, length: bytes.len() as u64 });
     }
 
-    fn add_boundary(&mut self, entry: &Entry<'_>, head: &Head<'_>) -> Option<u32> {
+    fn add_boundary(&mut self, entry: &Entry<'_>, head: &Head<'_>) {
         if !head.is_boundary() {
-            return None;
+            return;
         }
-        let SystemKind::CompactBoundary(metadata) = entry.view::<System>()?.kind() else { return None };
+        let Some(SystemKind::CompactBoundary(metadata)) = entry.view::<System>().map(|system| system.kind())
+        else {
+            return;
+        };
         let boundary = self.read_boundary(&metadata);
-        self.boundaries.push(boundary);
-        Some(index(self.boundaries.len() - 1))
+        self.boundaries.push((entry.at().offset, boundary));
     }
 
     fn read_boundary(&mut self, metadata: &CompactBoundary<'_>) -> Boundary {
@@ -609,7 +636,7 @@ impl Session {
             [id, parent, logical_parent, message_id, leaf].into_iter().flatten().for_each(unify);
         }
         self.blocks.iter_mut().filter_map(|block| block.tool.as_mut()).for_each(unify);
-        for boundary in &mut self.boundaries {
+        for (_, boundary) in &mut self.boundaries {
             boundary.segment.iter_mut().flatten().flatten().for_each(unify);
             if let Some((anchor, kept)) = &mut boundary.messages {
                 anchor.iter_mut().chain(kept).for_each(unify);
@@ -706,6 +733,21 @@ fn is_local_command(entry: &Entry<'_>) -> bool {
 
 /// Claude Code reads only parts of files that are larger than this, and these line by line (CHAIN 2.0).
 pub(crate) const LARGE: u64 = 5 * 1024 * 1024;
+/// Makes room in a list that is nearly full for what the rest of a file will add if it is like the part that was read.
+fn reserve_for_rest<T>(list: &mut Vec<T>, read: u64, all: u64) {
+    /// Shorter lists grow as usual.
+    const LEAST: usize = 1024;
+    /// No more bytes than this are reserved, and no more than half of what the list has, if that is more: the rest may be different.
+    const MOST: usize = 64 << 20;
+    let length = list.len();
+    if length < LEAST || list.capacity() - length > 64 {
+        return;
+    }
+    let expected = length as u128 * u128::from(all) / u128::from(read.max(1));
+    let rest = usize::try_from(expected).unwrap_or(usize::MAX).saturating_sub(length);
+    let most = (MOST / size_of::<T>()).max(length / 2);
+    list.reserve_exact((rest / 16 * 17).clamp((length / 8).max(LEAST), most));
+}
 
 /// The id in a `last-prompt` that means: no entry.
 pub(crate) const NO_ENTRY: &str = "00000000-0000-0000-0000-000000000000";

@@ -15,7 +15,6 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
 
 use crate::chain::NodeIndex;
 use crate::content::Content;
@@ -27,6 +26,7 @@ use crate::json::Value;
 use crate::model::Placeholder;
 use crate::prompt::{Input, InputKind};
 use crate::session::{BlockKind, Id, Node, Session};
+use crate::small_index::SmallIndex;
 
 /// Pauses of at least this many milliseconds before a turn are marked in conversations, and counted.
 pub const LONG_PAUSE_MS: i64 = 30 * 60 * 1000;
@@ -219,39 +219,6 @@ impl Tokens {
     }
 }
 
-/// The tokens of replies, each of which counts once: for the group of its last line, with the numbers of that line.
-///
-/// `I` is the id of a reply, `G` a group, such as the number of a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplyTokens<I: Hash + Eq, G> {
-    replies: HashMap<I, (G, Tokens)>,
-    /// Lines without the id of a reply are replies of their own.
-    without_id: Vec<(G, Tokens)>,
-}
-
-impl<I: Hash + Eq, G: Copy + PartialEq> ReplyTokens<I, G> {
-    /// Adds the tokens of the next line of a reply. Returns whether it is the first line of that reply.
-    pub fn add(&mut self, reply: Option<I>, group: G, tokens: Tokens) -> bool {
-        match (reply, self.without_id.last_mut()) {
-            (Some(id), _) => return self.replies.insert(id, (group, tokens)).is_none(),
-            (None, Some((last, sum))) if *last == group => sum.add(tokens),
-            (None, _) => self.without_id.push((group, tokens)),
-        }
-        true
-    }
-
-    /// Returns the tokens, each with its group.
-    pub fn iter(&self) -> impl Iterator<Item = (G, Tokens)> {
-        self.replies.values().chain(&self.without_id).copied()
-    }
-}
-
-impl<I: Hash + Eq, G> Default for ReplyTokens<I, G> {
-    fn default() -> Self {
-        Self { replies: HashMap::new(), without_id: Vec::new() }
-    }
-}
-
 /// The usual length of a pause after which a turn is a [`TurnKind::Resume`]: five minutes.
 pub const PAUSE_MS: i64 = 5 * 60 * 1000;
 
@@ -267,7 +234,7 @@ pub fn turns<E>(
         session,
         pause_ms,
         turns: Vec::new(),
-        replies: ReplyTokens::default(),
+        replies: HashMap::new(),
         calls: HashSet::new(),
         state: TurnState::default(),
     };
@@ -288,8 +255,8 @@ struct Divider<'s> {
     session: &'s Session,
     pause_ms: i64,
     turns: Vec<Turn>,
-    /// The tokens of replies, by the numbers of turns.
-    replies: ReplyTokens<Id, usize>,
+    /// The last line of each reply, and the turn that it counts for: a reply has the tokens of its last line.
+    replies: HashMap<Id, (SmallIndex, SmallIndex)>,
     /// The calls that were counted.
     calls: HashSet<Id>,
     state: TurnState,
@@ -379,13 +346,22 @@ impl Divider<'_> {
         }
         if node.kind == Kind::Assistant {
             self.state.replied = true;
-            self.replies.add(node.message_id, turn.number, self.session.tokens(index));
+            match node.message_id {
+                Some(id) => {
+                    let last = (SmallIndex::new(turn.number - 1), SmallIndex::new(index));
+                    self.replies.insert(id, last);
+                }
+                // A line without the id of a reply is a reply of its own.
+                None => turn.usage.add(self.session.tokens(index)),
+            }
         }
     }
 
-    fn finish(mut self) -> Vec<Turn> {
-        self.replies.iter().for_each(|(number, tokens)| self.turns[number - 1].usage.add(tokens));
-        self.turns
+    fn finish(self) -> Vec<Turn> {
+        let Self { session, mut turns, replies, .. } = self;
+        let tokens = replies.into_values().map(|(turn, line)| (turn.index(), session.tokens(line.index())));
+        tokens.for_each(|(turn, tokens)| turns[turn].usage.add(tokens));
+        turns
     }
 }
 

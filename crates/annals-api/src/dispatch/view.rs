@@ -219,7 +219,9 @@ fn revision(reading: &OpenSession<'_>, outline: &Outline, count: usize) -> Strin
         add(row.kind as u64 | u64::from(row.part) << 8);
         match outline.step(row) {
             Step::Entry { node, live } => add(nodes[*node].at.offset << 1 | u64::from(*live)),
-            Step::Branch { entries, last, .. } => add((*entries as u64) << 32 ^ nodes[*last].at.offset),
+            Step::Branch { entries, last, .. } => {
+                add(u64::from(*entries) << 32 ^ nodes[*last as usize].at.offset);
+            }
             Step::Gap { .. } | Step::Root { .. } => add(1),
         }
     }

@@ -138,8 +138,15 @@ fn folded(name: &str, what: &str, facts: &str, content: impl FnOnce(&mut String)
 
 /// Returns text for a line of HTML, which an empty line would end.
 fn on_one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
     let mut out = String::new();
-    escape(&visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")), &mut out);
+    escape(&visible(&line), &mut out);
     out
 }
 

@@ -128,9 +128,15 @@ impl<'a> ToWire<'a> {
         match *step {
             Step::Entry { node, live } => self.entry_in(conversation, node, live),
             Step::Branch { cause, from, entries, last } => Ok(wire::HistoryItem {
-                parent: from.and_then(|index| self.uuid(index)),
+                parent: from.and_then(|index| self.uuid(index as usize)),
                 sidechain: cause == Cause::Subagent || self.agent().is_some(),
-                ..self.marker(ItemBody::Branch(wire::Branch { leaf: self.uuid(last), entries }), false)
+                ..self.marker(
+                    ItemBody::Branch(wire::Branch {
+                        leaf: self.uuid(last as usize),
+                        entries: entries as usize,
+                    }),
+                    false,
+                )
             }),
             Step::Gap { missing } => Ok(wire::HistoryItem {
                 parent: Some(self.ids.get(missing)),

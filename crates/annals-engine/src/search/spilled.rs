@@ -4,16 +4,13 @@
 //! Such a file is one more document of the result, beside the text that the transcript has. It may be changed or removed at any
 //! time, without a change of the transcript: its document is then not shown any more, and the other one stays.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::Path;
-
 use annals_search::Part;
 use annals_transcript::Entry;
 use annals_transcript::entry::view::SpilledOutput;
 
 use super::document::{self, Document};
 use crate::files::TranscriptFile;
+use crate::spilled::SpilledText;
 use crate::symlink_guard::SymlinkGuard;
 
 /// The documents of files have their numbers behind those of all parts.
@@ -82,34 +79,10 @@ impl<'g> SpilledOutputs<'g> {
             return None;
         }
         let path = self.file.spilled_output(&SpilledOutput::in_text(&result.text)?)?;
-        let text = self.read(&path).ok().filter(|text| !text.trim().is_empty())?;
-        Some(Document { number: FIRST_NUMBER + result.number, text: text.into(), ..result.clone() })
-    }
-
-    /// Reads the beginning of a file. A word that is cut may be a secret that nothing recognises any more, and is left out.
-    fn read(&self, path: &Path) -> io::Result<String> {
-        let most = self.limit.saturating_add(BEHIND_LIMIT);
-        let mut bytes = Vec::new();
-        self.open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
-        if bytes.len() > most {
-            let end = bytes.iter().rposition(u8::is_ascii_whitespace).unwrap_or(0);
-            bytes.truncate(end);
-        }
-        Ok(String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-    }
-
-    fn open(&self, path: &Path) -> io::Result<File> {
-        // Whoever writes to the folder may put a link to any file there, and Claude Code writes none.
-        if !fs::symlink_metadata(path)?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        match self.guard {
-            Some(guard) => {
-                guard.open(path)?.map(|(file, _)| file).ok_or_else(|| io::ErrorKind::NotFound.into())
-            }
-            None => File::open(path),
-        }
+        let most = self.limit.saturating_add(BEHIND_LIMIT) as u64;
+        let SpilledText { text, .. } = SpilledText::read(&self.file, &path, most, self.guard).ok()?;
+        let number = FIRST_NUMBER + result.number;
+        (!text.trim().is_empty()).then(|| Document { number, text: text.into(), ..result.clone() })
     }
 }
 

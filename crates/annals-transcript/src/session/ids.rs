@@ -4,6 +4,7 @@ use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
 
+use super::reserve_for_rest;
 use crate::small_index::SmallIndex;
 
 /// A handle of an id within one session. Two handles are equal if and only if the ids are.
@@ -62,6 +63,13 @@ impl IdInterner {
         self.packed.extend_from_slice(packed.bytes());
         self.ends.push(self.packed.len());
         id
+    }
+
+    /// Makes room for the ids in the rest of a file of which the first `read` bytes of `all` were read.
+    pub(super) fn reserve(&mut self, read: u64, all: u64) {
+        reserve_for_rest(&mut self.packed, read, all);
+        reserve_for_rest(&mut self.ends, read, all);
+        reserve_for_rest(&mut self.hashes, read, all);
     }
 
     /// Prepares for further ids after `first_handles` has been called.

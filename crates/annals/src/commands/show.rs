@@ -234,8 +234,9 @@ impl History<'_> {
         let at = self.at.as_ref().filter(|_| self.depth == 0).map(|at| at.printed_with);
         // The copy may have the message that is opened.
         let is_whole = self.json || self.args.expand || at.is_some();
-        let steps = if is_whole { conversation.steps().to_vec() } else { conversation.steps_once()? };
-        let only_before_copy = first_only_before_copy(conversation, &steps);
+        let once = if is_whole { None } else { Some(conversation.steps_once()?) };
+        let steps = once.as_ref().map_or(conversation.steps(), |steps| &steps[..]);
+        let only_before_copy = first_only_before_copy(conversation, steps);
         let steps = steps.iter().enumerate();
         for (place, step) in steps.filter(|(place, step)| selected.includes(conversation, *place, step)) {
             if only_before_copy == Some(place) {

@@ -100,11 +100,12 @@ impl<'a> Printer<'a> {
             Step::Branch { cause, entries, last, .. } => {
                 self.flush_context()?;
                 self.in_branch = Some(cause);
-                let entries = super::entries(entries);
+                let entries = super::entries(entries as usize);
                 self.out.prefix = "";
                 match cause {
                     Cause::LeftBehind => {
-                        let leaf = self.node(last).id.map(|id| format!(" (--leaf {})", self.short_id(id)));
+                        let leaf =
+                            self.node(last as usize).id.map(|id| format!(" (--leaf {})", self.short_id(id)));
                         self.rule(YELLOW, &format!("left behind: {entries}{}", leaf.unwrap_or_default()))?;
                     }
                     Cause::Subagent => self.rule(CYAN, &format!("subagent: {entries}"))?,

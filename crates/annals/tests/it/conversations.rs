@@ -27,7 +27,7 @@ fn every_line_and_every_uuid_of_every_transcript_is_in_its_history_once() {
                     let id = session.nodes()[node].id;
                     assert!(id.is_none_or(|id| ids.insert(id)), "{}", path.display());
                 }
-                Step::Branch { entries, .. } => expected += entries,
+                Step::Branch { entries, .. } => expected += entries as usize,
                 Step::Gap { .. } | Step::Root { .. } => {}
             }
         }

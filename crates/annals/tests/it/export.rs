@@ -396,3 +396,68 @@ fn secrets_in_blocks_of_unknown_types_are_masked() {
         assert!(!ran.stdout.contains(&token), "{format}: {}", ran.stdout);
     }
 }
+
+/// Returns a home with a call whose output is in a file of its own.
+fn home_with_spilled_output(output: &str) -> Home {
+    let home = Home::new();
+    let notice = "<persisted-output>\nOutput too large (2MB). Full output saved to: /elsewhere/tool-results/b1.txt\n\nPreview:\nfirst line";
+    let lines = Transcript::session(SESSION)
+        .user("u1", "Boil water")
+        .assistant("a1", |reply| reply.id("m1").tool("t1", "Bash", json!({"command": "seq"})))
+        .result("r1", "t1", notice);
+    home.write(format!(".claude/projects/-home-mia-tea/{SESSION}.jsonl"), lines.to_string());
+    if !output.is_empty() {
+        home.write(format!(".claude/projects/-home-mia-tea/{SESSION}/tool-results/b1.txt"), output);
+    }
+    home
+}
+
+#[test]
+fn output_in_a_file_of_its_own_is_exported_masked_and_up_to_a_bound() {
+    let token = ["gh", "p_", "Q7fZk2mX9rT4w8B3cLs5", "Vn1Yd6Hj0Gp3Ae8U"].concat();
+    let (before, behind) = token.split_at(12);
+    // The second one is put together by a terminal.
+    let beginning = format!(
+        "first line\nuse {token}\nuse {before}\u{1b}[31m{behind}\u{1b}[0m\n<script>alert(1)</script>\nlast line\n"
+    );
+    let long = format!("{beginning}{}the end\n", "many words\n".repeat(200_000));
+    for format in ["html", "md", "text"] {
+        let ran = |output: &str, more: &[&str]| {
+            let home = home_with_spilled_output(output);
+            annals(&home, &[&["export", SESSION, "-o", "-", "--format", format], more].concat())
+        };
+        let whole = ran(&beginning, &[]);
+        assert_eq!(whole.code, Some(0), "{}", whole.stderr);
+        assert!(
+            whole.stdout.contains("last line") && !whole.stdout.contains("persisted-output"),
+            "{}",
+            whole.stdout
+        );
+        assert!(
+            whole.stdout.contains("[masked: github-token]") && !whole.stdout.contains(behind),
+            "{}",
+            whole.stdout
+        );
+        assert!(!(format == "html" && whole.stdout.contains("<script>")), "{}", whole.stdout);
+        let cut = ran(&long, &[]).stdout;
+        assert!(
+            cut.contains("many words") && cut.contains("goes on for") && !cut.contains("the end"),
+            "{format}"
+        );
+        assert!(cut.len() < 3 << 20, "{}", cut.len());
+        let gone = ran("", &[]);
+        assert!(gone.code == Some(0) && gone.stdout.contains("first line"), "{}", gone.stdout);
+        assert!(!ran(&beginning, &["--no-results"]).stdout.contains("last line"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_out_of_the_folder_of_a_session_is_not_followed() {
+    let home = home_with_spilled_output("secret words\n");
+    let results = home.path().join(format!(".claude/projects/-home-mia-tea/{SESSION}/tool-results"));
+    fs::rename(results.join("b1.txt"), home.path().join("elsewhere.txt")).unwrap();
+    std::os::unix::fs::symlink(home.path().join("elsewhere.txt"), results.join("b1.txt")).unwrap();
+    let text = exported(&home, &["--format", "text"]);
+    assert!(text.contains("first line") && !text.contains("secret words"), "{text}");
+}

@@ -1,7 +1,6 @@
 //! Calls: a line each, or in full with arguments, changes and results.
 
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 
 use annals_transcript::content::{Block, ToolResult, ToolUse};
 use annals_transcript::entry::view::SpilledOutput;
@@ -160,19 +159,8 @@ impl Printer<'_> {
     fn spilled(&self, text: &str) -> Result<Option<String>, Failure> {
         const MAX_BYTES: u64 = 64 * 1024;
         let snapshot = self.conversation.transcript();
-        let Some(path) = SpilledOutput::in_text(text).and_then(|spilled| snapshot.spilled_file(&spilled))
-        else {
-            return Ok(None);
-        };
-        let mut beginning = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut beginning));
-        read.map_err(|source| annals_engine::Error::read(&path, source))?;
-        if beginning.len() as u64 == MAX_BYTES {
-            // A word that is cut may be a secret, and is not recognised as one any more.
-            let end = beginning.iter().rposition(u8::is_ascii_whitespace).unwrap_or(0);
-            beginning.truncate(end);
-        }
-        Ok(Some(String::from_utf8_lossy(&beginning).into_owned()))
+        let Some(spilled) = SpilledOutput::in_text(text) else { return Ok(None) };
+        Ok(snapshot.spilled_text(&spilled, MAX_BYTES, None)?.map(|found| found.text))
     }
 
     fn diff(&mut self, sign: char, text: &str) -> Result<(), Failure> {
