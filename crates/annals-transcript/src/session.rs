@@ -629,8 +629,8 @@ impl Session {
 
     /// Gives equal ids equal handles: the interner may have created several handles for one id.
     fn unify_ids(&mut self) {
-        let firsts = self.ids.first_handles();
-        let unify = |id: &mut Id| *id = firsts[id.index()];
+        let handles = self.ids.unify();
+        let unify = |id: &mut Id| *id = handles[id.index()];
         for node in &mut self.nodes {
             let Node { id, parent, logical_parent, message_id, leaf, .. } = node;
             [id, parent, logical_parent, message_id, leaf].into_iter().flatten().for_each(unify);

@@ -7,7 +7,7 @@ use foldhash::quality::RandomState;
 use super::reserve_for_rest;
 use crate::small_index::SmallIndex;
 
-/// A handle of an id within one session. Two handles are equal if and only if the ids are.
+/// A handle of an id within one session. Two handles are equal if and only if the ids are; a session that has grown has the same handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(SmallIndex);
 
@@ -26,14 +26,15 @@ impl Id {
 ///
 /// A session may have millions of ids, and a hash table of all of them would miss the processor's caches at every lookup. An
 /// entry mostly refers to ids that occurred a few entries before, so a small cache of recent ids finds nearly all of them. An
-/// id that it does not find gets a new handle; at the end, [`IdInterner::first_handles`] tells which handles are the same id.
+/// id that it does not find gets a new handle; at the end, [`IdInterner::unify`] gives every id one handle: its number in the
+/// order in which ids occur first. So an id has the same handle after its file has grown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IdInterner {
     /// The bytes of all texts as [`PackedId`] stores them, without gaps.
     packed: Vec<u8>,
     /// The offset at which each text ends.
     ends: Vec<usize>,
-    /// The hash of each text, until `first_handles` has been called.
+    /// The hash of each text, until `unify` has been called.
     hashes: Vec<u32>,
     /// Recent ids with their hashes, by the lowest bits of the hash.
     cache: Vec<Option<(u32, Id)>>,
@@ -72,7 +73,7 @@ impl IdInterner {
         reserve_for_rest(&mut self.hashes, read, all);
     }
 
-    /// Prepares for further ids after `first_handles` has been called.
+    /// Prepares for further ids after `unify` has been called.
     pub(super) fn reopen(&mut self) {
         let hash = |index: usize| self.hash(self.packed(Id::at(index)));
         self.hashes = (0..self.len()).map(hash).collect();
@@ -83,8 +84,34 @@ impl IdInterner {
         self.hasher.hash_one(packed) as u32
     }
 
+    /// Removes all handles of a text but the first one, and numbers the others anew. Returns the new handle of each old one, by its index.
+    pub(super) fn unify(&mut self) -> Vec<Id> {
+        let mut handles = self.first_handles();
+        let (mut kept, mut end, mut next) = (0, 0, 0);
+        for index in 0..handles.len() {
+            let text = next..self.ends[index];
+            next = text.end;
+            let first = handles[index].index();
+            if first != index {
+                // The first one has its new number already.
+                handles[index] = handles[first];
+                continue;
+            }
+            let length = text.len();
+            self.packed.copy_within(text, end);
+            end += length;
+            self.ends[kept] = end;
+            handles[index] = Id::at(kept);
+            kept += 1;
+        }
+        self.packed.truncate(end);
+        self.ends.truncate(kept);
+        self.cache.clear();
+        handles
+    }
+
     /// Returns, for each handle by its index, the first handle with the same text.
-    pub(super) fn first_handles(&mut self) -> Vec<Id> {
+    fn first_handles(&mut self) -> Vec<Id> {
         let mut firsts: Vec<Id> = (0..self.len()).map(Id::at).collect();
         let hashes = std::mem::take(&mut self.hashes);
         let mut by_hash: Vec<(u32, Id)> = hashes.into_iter().zip(firsts.iter().copied()).collect();
@@ -216,12 +243,36 @@ mod tests {
             ids.intern(&format!("id {number}"));
         }
         let again = texts.map(|text| ids.intern(text));
-        let firsts = ids.first_handles();
-        assert_eq!(handles.map(|id| firsts[id.index()]), handles);
-        assert_eq!(again.map(|id| firsts[id.index()]), handles);
-        assert_eq!((firsts.len(), firsts[firsts.len() - 7].index()), (ids.len(), ids.len() - 7));
+        let unified = ids.unify();
+        assert_eq!(handles.map(|id| unified[id.index()]), handles);
+        assert_eq!(again.map(|id| unified[id.index()]), handles);
+        assert_eq!((unified[100_005].index(), ids.len()), (100_005, 100_006));
+        assert_eq!(ids.texts().get(unified[100_005]), "id 99999");
         assert_eq!(texts.map(|text| ids.get(text).unwrap()), handles);
         assert_eq!(ids.get("unknown"), None);
         assert_eq!(handles.map(|id| ids.texts().get(id)), texts);
+    }
+
+    /// The cache of one interner may have a text that that of another one has lost.
+    #[test]
+    fn handles_are_numbered_in_the_order_of_their_texts() {
+        let numbers = || (0..5000).map(|number| number * number % 2500);
+        let mut expected: Vec<i32> = Vec::new();
+        numbers().for_each(|number| {
+            if !expected.contains(&number) {
+                expected.push(number);
+            }
+        });
+        for length in [10, 3000, 5000] {
+            let mut ids = IdInterner::default();
+            let handles: Vec<Id> =
+                numbers().take(length).map(|number| ids.intern(&number.to_string())).collect();
+            let unified = ids.unify();
+            for (number, handle) in numbers().zip(handles) {
+                let handle = unified[handle.index()];
+                assert_eq!(ids.texts().get(handle), number.to_string());
+                assert_eq!(expected[handle.index()], number);
+            }
+        }
     }
 }
