@@ -16,6 +16,9 @@ use crate::words::count;
 /// The most places of a rule that are kept.
 const MOST_PLACES: usize = 50;
 
+/// So many secrets of a text are searched for in the masked text, so that the work is linear; any others were masked, too, nearly always.
+const MOST_COMPARED: usize = 100;
+
 /// Masks, and remembers what was masked. Values are kept as hashes.
 #[derive(Debug, Default)]
 pub struct MaskLog {
@@ -133,7 +136,10 @@ impl MaskLog {
     fn remember(&self, masking: &Masking, text: &str, masked: &str) {
         let mut found = self.found();
         let Found { values, places, here } = &mut *found;
-        for (rule, secret) in masking.secrets(text).filter(|(_, secret)| !masked.contains(secret)) {
+        for (number, (rule, secret)) in masking.secrets(text).enumerate() {
+            if number < MOST_COMPARED && masked.contains(secret) {
+                continue;
+            }
             values.insert(hash(secret), rule.to_owned());
             let places = places.entry(rule.to_owned()).or_default();
             if places.len() < MOST_PLACES && places.last() != Some(here) {

@@ -8,7 +8,8 @@
 use std::ops::Range;
 
 use crate::mark::Mark;
-use crate::plain::{Plain, Special, special_at};
+use crate::plain::{Plain, Special, backslashes, special_at};
+use crate::prefilter::SHORTEST_KEYWORD;
 use crate::rule::Form;
 
 /// The longest target of a link that is read over.
@@ -38,9 +39,17 @@ const NAMED: [(&[u8], char); 16] = [
     (b"gt", '>'),
 ];
 
-/// Signs that the prefilter finds together with the keywords of rules. A backslash is written as two in JSON; in other text, and for signs
-/// that have one byte, [`lines`] looks itself.
-pub(crate) const SIGNS: [&[u8]; 26] = [
+/// Characters that take no room where they are shown, or are shown as their number: a token with one of them can still be read.
+const HIDDEN: [char; 38] = [
+    '\u{ad}', '\u{34f}', '\u{61c}', '\u{180e}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}',
+    '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2060}', '\u{2061}', '\u{2062}',
+    '\u{2063}', '\u{2064}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}', '\u{fe00}', '\u{fe01}',
+    '\u{fe02}', '\u{fe03}', '\u{fe04}', '\u{fe05}', '\u{fe06}', '\u{fe07}', '\u{fe08}', '\u{fe09}',
+    '\u{fe0a}', '\u{fe0d}', '\u{fe0e}', '\u{fe0f}', '\u{feff}',
+];
+
+/// Signs with at least three bytes. A backslash is written as two in JSON; in other text, and for shorter signs, [`lines`] looks itself.
+const SIGNS: [&[u8]; 34] = [
     b"\\\\_",
     b"\\\\-",
     b"\\\\.",
@@ -52,33 +61,53 @@ pub(crate) const SIGNS: [&[u8]; 26] = [
     b"&#4",
     b"&#5",
     b"&#6",
+    b"&#7",
+    b"&#8",
     b"&#9",
     b"&#1",
     b"&lowbar;",
     b"&UnderBar;",
     b"](ht",
-    "\u{200b}".as_bytes(),
-    "\u{200c}".as_bytes(),
-    "\u{200d}".as_bytes(),
-    "\u{2060}".as_bytes(),
-    "\u{feff}".as_bytes(),
+    b"](<",
     b"\\u200",
-    b"\\u2060",
+    b"\\u202",
+    b"\\u206",
+    b"\\u034",
+    b"\\u061",
+    b"\\u180",
+    b"\\u00ad",
+    b"\\u00AD",
+    b"\\ufe0",
+    b"\\uFE0",
+    b"\\uFe0",
     b"\\ufeff",
     b"\\uFEFF",
+    b"\\uFeff",
     b"\\u0008",
 ];
 
-/// Returns the lines of a text with markup inside of a word, in order and apart from each other; `seen` says where [`SIGNS`] are. In
+/// Returns the signs that the prefilter finds together with the keywords of rules.
+pub(crate) fn signs() -> impl Iterator<Item = Vec<u8>> {
+    let hidden = HIDDEN.iter().map(|hidden| hidden.to_string().into_bytes());
+    SIGNS.iter().map(|sign| sign.to_vec()).chain(hidden.filter(|sign| sign.len() >= SHORTEST_KEYWORD))
+}
+
+/// Returns the lines of a text with markup inside of a word, in order and apart from each other; `seen` says where [`signs`] are. In
 /// JSON, a line is a part of one string.
 pub(crate) fn lines(text: &str, seen: &[usize], form: Form) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let first_backslash =
         |at: usize| at - bytes[..at].iter().rev().take_while(|&&byte| byte == b'\\').count();
-    let is_inside = |at: &usize| *at > 0 && is_word(bytes[at - 1]) && joins(bytes, *at, form);
+    // A reference may be the first character of a word.
+    let is_inside = |at: &usize| {
+        let is_behind_word = *at > 0 && is_word(bytes[at - 1]);
+        (is_behind_word || bytes[*at] == b'&') && joins(bytes, *at, form)
+    };
     let mut places: Vec<_> = seen.iter().map(|&at| first_backslash(at)).filter(is_inside).collect();
     // Most of these signs stand beside a blank.
     places.extend(memchr::memchr3_iter(b'*', b'`', b'~', bytes).filter(is_inside));
+    // The first bytes of the characters among those that are hidden that have two.
+    places.extend(memchr::memchr3_iter(0xc2, 0xcd, 0xd8, bytes).filter(is_inside));
     if form == Form::Json {
         places.extend(memchr::memmem::find_iter(bytes, b"\\b").filter(is_inside));
     } else {
@@ -94,8 +123,17 @@ pub(crate) fn lines(text: &str, seen: &[usize], form: Form) -> Vec<Range<usize>>
     lines
 }
 
+/// What is read of the address of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    /// Nothing: the text of a link stands beside what follows it.
+    ReadOver,
+    /// All of it, without escapes.
+    Read,
+}
+
 /// Returns a line as it is read where it is rendered; the marks are those in it.
-pub(crate) fn read(line: &str, form: Form, marks: &[Mark]) -> Plain {
+pub(crate) fn read(line: &str, form: Form, marks: &[Mark], addresses: Addresses) -> Plain {
     let bytes = line.as_bytes();
     let mut specials: Vec<(usize, Special)> = Vec::new();
     // The targets of links, which are read over when their text was read.
@@ -118,36 +156,44 @@ pub(crate) fn read(line: &str, form: Form, marks: &[Mark]) -> Plain {
         let length = match special(bytes, at, form) {
             // A sign without a partner is text.
             Some(_) if matches!(bytes[at], b'*' | b'`' | b'~') && !has_partner(bytes[at]) => 1,
-            Some(special) => {
-                let length = special.length();
-                if let Special::Erased(length) = special {
-                    // The character before is the one that a terminal overwrites.
-                    let before = line[..at].chars().next_back().map_or(0, char::len_utf8);
-                    specials.push((at - before, Special::Terminal(before + length)));
-                } else {
-                    specials.push((at, special));
-                }
+            Some(Special::Erased(_)) => {
+                let (count, length) = backspaces(bytes, at, form);
+                // The characters before are those that a terminal overwrites.
+                let before: usize = line[..at].chars().rev().take(count).map(char::len_utf8).sum();
+                specials.push((at - before, Special::Terminal(before + length)));
                 length
             }
-            None => {
-                if bytes[at] == b']'
-                    && let Some(target) = target(&bytes[at..])
-                    && let Some(open) = start_of_link(bytes, at)
-                {
+            Some(special) => {
+                specials.push((at, special));
+                special.length()
+            }
+            None if bytes[at] == b'\\' => backslashes(&bytes[at..]),
+            None if addresses == Addresses::ReadOver && bytes[at] == b']' => {
+                let found = target(&bytes[at..], form).zip(start_of_link(bytes, at));
+                found.map_or(1, |(target, open)| {
                     targets.extend([open..open + 1, at..at + target]);
                     target
-                } else {
-                    1
-                }
+                })
             }
+            None => 1,
         };
         at += length.max(1);
     }
-    if !targets.is_empty() {
-        specials.extend(targets.into_iter().map(|range| (range.start, Special::Terminal(range.len()))));
-    }
+    specials.extend(targets.into_iter().map(|range| (range.start, Special::Terminal(range.len()))));
     specials.sort_by_key(|(at, _)| *at);
     Plain::with_specials(line, specials)
+}
+
+/// Returns how many backspaces follow each other at an offset, and with how many bytes they are written.
+fn backspaces(bytes: &[u8], at: usize, form: Form) -> (usize, usize) {
+    let (mut count, mut end) = (0, at);
+    while end < bytes.len()
+        && let Some(Special::Erased(length)) = special(bytes, end, form)
+    {
+        count += 1;
+        end += length;
+    }
+    (count, end - at)
 }
 
 /// Returns whether a byte may stand in a name or a token.
@@ -160,7 +206,7 @@ fn joins(bytes: &[u8], at: usize, form: Form) -> bool {
     let goes_on = |at: usize| bytes.get(at).is_some_and(|&byte| is_word(byte));
     let mut end = at;
     if bytes[at] == b']' {
-        let Some(target) = target(&bytes[at..]) else { return false };
+        let Some(target) = target(&bytes[at..], form) else { return false };
         if start_of_link(bytes, at).is_some_and(|open| open > 0 && is_word(bytes[open - 1])) {
             return true;
         }
@@ -191,20 +237,14 @@ fn special(bytes: &[u8], at: usize, form: Form) -> Option<Special> {
         b'&' => reference(rest),
         0x08 => Some(Special::Erased(1)),
         0x1b => special_at(rest),
-        0xc2 => rest.starts_with("\u{ad}".as_bytes()).then_some(Special::Terminal(2)),
-        0xe2 | 0xef => {
-            let hidden = ["\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}"];
-            hidden.iter().any(|hidden| rest.starts_with(hidden.as_bytes())).then_some(Special::Terminal(3))
-        }
+        0xc2.. => hidden_at(rest).map(Special::Terminal),
         b'\\' => {
-            let backslashes = rest.iter().take_while(|&&byte| byte == b'\\').count();
+            let backslashes = backslashes(rest);
             match &rest[backslashes..] {
                 [b'b', ..] if backslashes == 1 && form == Form::Json => Some(Special::Erased(2)),
-                [b'u', digits @ ..] => match digits.first_chunk::<4>()?.to_ascii_lowercase().as_slice() {
-                    b"200b" | b"200c" | b"200d" | b"2060" | b"feff" | b"00ad" => {
-                        Some(Special::Terminal(backslashes + 5))
-                    }
-                    b"0008" => Some(Special::Erased(backslashes + 5)),
+                [b'u', digits @ ..] => match unit(digits)? {
+                    '\u{8}' => Some(Special::Erased(backslashes + 5)),
+                    character if HIDDEN.contains(&character) => Some(Special::Terminal(backslashes + 5)),
                     _ => special_at(rest),
                 },
                 [sign, ..] if sign.is_ascii_punctuation() && !matches!(sign, b'"' | b'\'') => {
@@ -215,6 +255,17 @@ fn special(bytes: &[u8], at: usize, form: Form) -> Option<Special> {
         }
         _ => None,
     }
+}
+
+/// Returns the length of the hidden character that a text begins with.
+fn hidden_at(text: &[u8]) -> Option<usize> {
+    let begins = |hidden: &&char| text.starts_with(hidden.encode_utf8(&mut [0; 4]).as_bytes());
+    HIDDEN.iter().find(begins).map(|hidden| hidden.len_utf8())
+}
+
+/// Returns the character of four hexadecimal digits.
+fn unit(digits: &[u8]) -> Option<char> {
+    char::from_u32(u32::from_str_radix(std::str::from_utf8(digits.first_chunk::<4>()?).ok()?, 16).ok()?)
 }
 
 /// Returns the character that a reference stands for: `&#95;`, `&#x5f;`, `&lowbar;`.
@@ -230,11 +281,14 @@ fn reference(text: &[u8]) -> Option<Special> {
     character.is_ascii_graphic().then_some(Special::Escape(end + 1, character))
 }
 
-/// Returns the length of `](…)` at the beginning of a text.
-fn target(text: &[u8]) -> Option<usize> {
+/// Returns the length of `](…)` at the beginning of a text. In JSON, a quotation mark without a backslash ends the string.
+fn target(text: &[u8], form: Form) -> Option<usize> {
     let near = text[..text.len().min(LONGEST_TARGET)].strip_prefix(b"](")?;
-    let end = near.iter().position(|&byte| byte == b')' || byte == b'"' || byte < b' ')?;
-    (near[end] == b')').then_some(end + 3)
+    let end = memchr::memchr(b')', near)?;
+    let is_end = |at: usize| {
+        near[at] < b' ' || form == Form::Json && near[at] == b'"' && (at == 0 || near[at - 1] != b'\\')
+    };
+    (!(0..end).any(is_end)).then_some(end + 3)
 }
 
 /// Returns the line around an offset.
@@ -260,11 +314,11 @@ mod tests {
 
     fn shown(text: &str, form: Form) -> Vec<String> {
         let seen: Vec<_> = (0..text.len())
-            .filter(|&at| SIGNS.iter().any(|sign| text.as_bytes()[at..].starts_with(sign)))
+            .filter(|&at| signs().any(|sign| text.as_bytes()[at..].starts_with(&sign)))
             .collect();
         lines(text, &seen, form)
             .into_iter()
-            .map(|line| read(&text[line], form, &[]).text().to_owned())
+            .map(|line| read(&text[line], form, &[], Addresses::ReadOver).text().to_owned())
             .collect()
     }
 
@@ -281,6 +335,11 @@ mod tests {
             ("a\u{200b}b\u{2060}c", "abc"),
             (r"a\u200Bb", "ab"),
             ("abx\u{8}c", "abc"),
+            ("abxyz\u{8}\u{8}\u{8}c", "abc"),
+            ("a\u{ad}b\u{34f}c\u{fe0f}d\u{200e}e\u{2062}f", "abcdef"),
+            (r"a\u00adb\uFE0Fc\u202ed", "abcd"),
+            ("&#97;b", "ab"),
+            ("a[b](<https://a.example/c>)d", "abd"),
             ("a~~b~~c", "abc"),
             ("a**\u{1b}[31mb**", "ab"),
         ] {

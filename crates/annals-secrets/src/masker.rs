@@ -6,12 +6,13 @@ use std::sync::OnceLock;
 
 use crate::json::JsonForm;
 use crate::mark::Mark;
+use crate::markup::{self, Addresses};
 use crate::plain::Plain;
 use crate::prefilter::{Hit, Prefilter, Signs};
 use crate::rule::{Candidate, Form, Match, Rule};
 use crate::rules::{self, RuleError};
 use crate::strings::Strings;
-use crate::{mark, markup, overlap};
+use crate::{mark, overlap};
 
 /// How many secrets that were found last may end where another word starts. Rules look few bytes back.
 const RECENT: usize = 4;
@@ -238,7 +239,7 @@ impl Masker {
         found
     }
 
-    /// Finds all that the rules match in a line as it is read where it is rendered.
+    /// Finds all that the rules match in a line as it is read where it is rendered, and in the addresses of its links.
     fn candidates_in_markup(
         &self,
         text: &str,
@@ -247,13 +248,18 @@ impl Masker {
         form: Form,
     ) -> Vec<Candidate> {
         let moved = |range: &Range<usize>| range.start + line.start..range.end + line.start;
-        let is_inside = |mark: &&Mark| line.start <= mark.range.start && mark.range.end <= line.end;
-        let marks = marks.iter().filter(is_inside).map(|mark| {
+        let first = marks.partition_point(|mark| mark.range.start < line.start);
+        let marks = marks[first..].iter().take_while(|mark| mark.range.end <= line.end).map(|mark| {
             let range = mark.range.start - line.start..mark.range.end - line.start;
             Mark { range, rule: mark.rule }
         });
         let marks: Vec<_> = marks.collect();
-        let mut found = self.candidates_as_read(&markup::read(&text[line.clone()], form, &marks), Form::Text);
+        let line_text = &text[line.clone()];
+        let has_link = line_text.contains("](");
+        let ways = [Some(Addresses::ReadOver), has_link.then_some(Addresses::Read)];
+        let read =
+            ways.into_iter().flatten().map(|addresses| markup::read(line_text, form, &marks, addresses));
+        let mut found: Vec<_> = read.flat_map(|plain| self.candidates_as_read(&plain, Form::Text)).collect();
         for candidate in &mut found {
             candidate.matched = moved(&candidate.matched);
             candidate.secret = moved(&candidate.secret);

@@ -236,7 +236,7 @@ fn specials(text: &[u8], has_escape: bool) -> Vec<usize> {
 }
 
 /// Returns how many backslashes a text begins with.
-fn backslashes(text: &[u8]) -> usize {
+pub(crate) fn backslashes(text: &[u8]) -> usize {
     text.iter().take_while(|&&byte| byte == b'\\').count()
 }
 

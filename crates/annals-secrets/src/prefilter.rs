@@ -105,7 +105,7 @@ pub(crate) struct Signs {
     /// The beginning of something in JSON that rules do not see: the lines of a private key in strings of their own, or
     /// text that is not UTF-8, in base64.
     pub(crate) hidden: bool,
-    /// Where signs of [`markup::SIGNS`] begin.
+    /// Where [`markup::signs`] begin.
     pub(crate) markup: Vec<usize>,
     /// Texts that may have been cut, so that a secret at their end is not seen by the rules.
     pub(crate) cuts: Vec<CutText>,
@@ -132,7 +132,7 @@ impl Prefilter {
             Keyword::new(format!("\"{key}\":").as_bytes(), false, Meaning::CutKey(*longest))
         });
         let of_rules = rules.iter().enumerate().flat_map(|(index, rule)| keywords_of(index, rule));
-        let markup = markup::SIGNS.iter().map(|text| Keyword::new(text, false, Meaning::Markup));
+        let markup = markup::signs().map(|text| Keyword::new(&text, false, Meaning::Markup));
         let mut keywords: Vec<_> = of_rules.chain(signs).chain(markup).chain(cut_keys).collect();
         let (first_pairs, last_pairs) = pairs(&keywords);
         keywords.sort_by_key(|keyword| keyword.hash);
