@@ -76,6 +76,7 @@ fn masking(args: &Args, engine: &Engine) -> Result<Option<Masking>, Failure> {
 
 fn run(args: &Args) -> Result<ExitCode, Failure> {
     args.global.set_colors();
+    output::command::set_roots(&args.global.given_roots());
     output::pager::set_up(args.command.is_paged() && !args.global.no_pager);
     match &args.command {
         Command::Completions(shell) => return commands::completions::run(shell),

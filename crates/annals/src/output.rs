@@ -1,6 +1,7 @@
 //! Output for people: tables, numbers, times, progress. Data goes to stdout, messages go to stderr.
 
 mod clean;
+pub(crate) mod command;
 pub(crate) mod conversation;
 pub(crate) mod diff;
 pub(crate) mod header;
@@ -33,6 +34,7 @@ use crate::failure::Failure;
 
 pub(crate) use annals_api::words::{count, number};
 pub(crate) use clean::{clean, clean_lines, clean_masked, clean_piece, without_escapes};
+pub(crate) use command::command;
 #[cfg(feature = "search")]
 pub(crate) use hits::matches;
 pub(crate) use mask::{masked, masked_cut, masked_json, masked_title};

@@ -144,7 +144,7 @@ impl<W: Write> Printer<W> {
             helps.extend(problem.help.filter(|help| !helps.contains(help)));
         }
         for help in helps {
-            output::paragraph(&mut self.out, &format!("  help: {}", clean(&help)))?;
+            self.print_help(&help)?;
         }
         Ok(self.out.flush()?)
     }
@@ -152,10 +152,13 @@ impl<W: Write> Printer<W> {
     fn print_folder(&mut self, finding: &FolderFinding, problem: &Problem) -> Result<(), Failure> {
         output::heading(&mut self.out, &finding.path.to_string_lossy())?;
         self.print_problem("", finding.issue.severity(), problem)?;
-        if let Some(help) = &problem.help {
-            output::paragraph(&mut self.out, &format!("  help: {}", clean(help)))?;
-        }
-        Ok(())
+        problem.help.as_ref().map_or(Ok(()), |help| self.print_help(help))
+    }
+
+    /// Prints the command that helps; it may be one of the system.
+    fn print_help(&mut self, help: &str) -> Result<(), Failure> {
+        let help = if help.starts_with("annals ") { output::command(help) } else { help.to_owned() };
+        output::paragraph(&mut self.out, &format!("  help: {}", clean(&help)))
     }
 
     fn print_problem(&mut self, place: &str, severity: Severity, problem: &Problem) -> Result<(), Failure> {

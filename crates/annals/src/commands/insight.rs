@@ -238,7 +238,8 @@ fn print_errors(out: &mut impl Write, errors: &[ErrorCount]) -> Result<(), Failu
         let opens = example.and_then(|example| {
             let name = example.file.agent.as_ref().or(example.file.session.as_ref())?;
             let uuid: String = example.uuid.as_ref()?.chars().take(8).collect();
-            Some(format!("annals show {} --at {uuid}", name.chars().take(8).collect::<String>()))
+            let name: String = name.chars().take(8).collect();
+            Some(output::command(&format!("annals show {name} --at {uuid}")))
         });
         table.row(&[
             error.class.name().replace('_', " "),

@@ -45,8 +45,8 @@ pub(super) fn suggest(file: &TranscriptFile, lost: usize) {
     if lost > 0 {
         let messages = output::count(lost, "message");
         output::note(&format!(
-            "Claude Code would lose {messages} here; `annals repair {}` shows how to get them back",
-            name(file)
+            "Claude Code would lose {messages} here; `{}` shows how to get them back",
+            output::command(&format!("annals repair {}", name(file)))
         ));
     }
 }
@@ -121,12 +121,19 @@ fn print(
     if is_applied {
         output::paragraph(
             out,
-            &format!("repaired {}; `annals repair {} --undo` undoes it", name(file), name(file)),
+            &format!(
+                "repaired {}; `{}` undoes it",
+                name(file),
+                output::command(&format!("annals repair {} --undo", name(file)))
+            ),
         )?;
     } else if !plan.is_empty() {
         output::paragraph(
             out,
-            &format!("nothing was changed; `annals repair {}{chosen} --apply` does it", name(file)),
+            &format!(
+                "nothing was changed; `{}` does it",
+                output::command(&format!("annals repair {}{chosen} --apply", name(file)))
+            ),
         )?;
     }
     Ok(())

@@ -69,7 +69,8 @@ pub(super) fn suggest(file: &TranscriptFile, global: &Global) {
 pub(super) fn suggest_id(session: &str, global: &Global) {
     if !global.json {
         let session: String = session.chars().take(8).collect();
-        output::suggest(&format!("`annals resume {}` continues it in Claude Code", output::clean(&session)));
+        let resume = output::command(&format!("annals resume {}", output::clean(&session)));
+        output::suggest(&format!("`{resume}` continues it in Claude Code"));
     }
 }
 

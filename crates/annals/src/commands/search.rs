@@ -161,7 +161,6 @@ fn print(engine: &Engine, found: &Found, args: &Search, global: &Global) -> Resu
         let printer = hits::Printer {
             columns: output::columns(),
             mark: words.filter(|words| !words.is_empty()),
-            roots: global.given_roots(),
             session_ids: engine.session_ids(),
             is_flat: args.flat,
         };

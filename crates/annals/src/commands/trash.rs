@@ -59,7 +59,8 @@ fn delete_one(
         format!("permanently removed: {what}")
     } else {
         let trashed = engine.delete(file, args.safety.force)?;
-        let restore = format!("`annals restore {}` restores it", trashed.session);
+        let restore = output::command(&format!("annals restore {}", trashed.session));
+        let restore = format!("`{restore}` restores it");
         entry = Some(trashed.entry);
         format!("moved to the trash: {what}\n{restore}")
     };

@@ -1,5 +1,6 @@
 //! Hits of a search, for people: grouped by session, with the match marked and the command that opens each.
 
+use super::command::{self, shell_word};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -29,8 +30,6 @@ pub(crate) struct Printer {
     pub(crate) columns: Option<usize>,
     /// The words that `show` is to mark.
     pub(crate) mark: Option<String>,
-    /// The config folders that were given, which the commands need, too.
-    pub(crate) roots: Vec<String>,
     /// The ids of all sessions, sorted, among which a shortened one has to be clear.
     pub(crate) session_ids: Vec<String>,
     pub(crate) is_flat: bool,
@@ -140,8 +139,7 @@ impl Printer {
                 format!("--mark{gap}{}", shell_word(mark))
             }));
         }
-        words.extend(self.roots.iter().map(|root| format!("--root {}", shell_word(root))));
-        Some(clean(&words.join(" ")).into_owned())
+        Some(clean(&command::command(&words.join(" "))).into_owned())
     }
 }
 
@@ -208,15 +206,6 @@ fn short_id(id: &str) -> String {
     if is_uuid { id.chars().take(8).collect() } else { id.to_owned() }
 }
 
-/// Returns a word as a shell takes it.
-pub(crate) fn shell_word(word: &str) -> String {
-    let is_plain = |character: char| character.is_alphanumeric() || "-_./:=@%+,".contains(character);
-    if !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// Returns `1 match`, `2 matches`.
 pub(crate) fn matches(matches: usize) -> String {
     if matches == 1 {
@@ -229,12 +218,6 @@ pub(crate) fn matches(matches: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_quoted_for_shells_if_they_need_it() {
-        let words = ["50d5b30e", "a b", "it's", "", "-n", "天气", "$(x)", "a\"b"].map(shell_word);
-        assert_eq!(words, ["50d5b30e", "'a b'", r"'it'\''s'", "''", "'-n'", "天气", "'$(x)'", "'a\"b'"]);
-    }
 
     #[test]
     fn matches_are_counted() {

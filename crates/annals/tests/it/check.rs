@@ -129,3 +129,24 @@ fn the_plan_of_a_branch_says_how_many_messages_it_leaves_out() {
     let plan = annals(&home, &["repair", "s.jsonl", "--json"]).stdout;
     assert!(!plan.contains("leftOut"), "{plan}");
 }
+
+#[test]
+fn printed_commands_name_the_config_folder_that_was_given() {
+    let home = small_home();
+    let lines = Transcript::session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55").user("u1", "One");
+    // The API refuses the id of this call.
+    let lines = lines.assistant("a1", |reply| reply.id("m1").tool("t.1", "Read", serde_json::json!({})));
+    let text = lines.result("u2", "t.1", "Two").to_string();
+    home.write("other/projects/-p/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl", text);
+    let checked = annals(&home, &["check", "3e11", "--root", "other"]);
+    let help = checked.stdout.lines().find(|line| line.contains("help: annals repair"));
+    assert!(
+        help.is_some_and(|help| help.contains(" --root ") && help.ends_with("other")),
+        "{}",
+        checked.stdout
+    );
+    let planned = annals(&home, &["repair", "3e11", "--root", "other"]).stdout;
+    assert!(planned.replace('\n', " ").contains("--apply --root "), "{planned}");
+    let in_default = annals(&home, &["check", &transcript()]).stdout;
+    assert!(!in_default.contains("--root"), "{in_default}");
+}
