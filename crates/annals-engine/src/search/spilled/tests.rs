@@ -142,11 +142,31 @@ fn links_and_other_kinds_of_files_are_not_followed() {
     world.update();
     assert!(hits(&world, "whistle").is_empty());
     assert_eq!(scan(&world, "whistle", &Unfiltered).total, 0);
-    // A folder that leads out of the config folder is followed by the user, and not by peers.
+    // A folder that leads out of the config folder is followed by patterns of the user, and by nobody else: peers search the same index.
     fs::remove_dir_all(folder(&world)).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     fs::write(elsewhere.path().join("t1.txt"), "whistle").unwrap();
     symlink(elsewhere.path(), folder(&world)).unwrap();
+    world.engine().clear_index().unwrap();
+    world.update();
+    assert_eq!(scan(&world, "whistle", &Unfiltered).total, 1);
+    let inside = SearchOptions { inside: true, ..SearchOptions::default() };
+    for (query, options) in
+        [("whistle", SearchOptions::default()), ("whistle", inside.clone()), ("whistel", inside)]
+    {
+        let found = world.search(query, &options);
+        assert_eq!((found.total, found.corrections.len()), (0, 0), "{query}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn output_of_a_transcript_outside_of_the_config_folder_is_found_with_it() {
+    let world = world();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let project = world.path(SESSION).parent().unwrap().to_owned();
+    fs::rename(&project, elsewhere.path().join("p")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("p"), &project).unwrap();
     world.engine().clear_index().unwrap();
     world.update();
     assert_eq!(hits(&world, "whistle").len(), 1);
