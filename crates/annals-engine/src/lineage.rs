@@ -63,30 +63,37 @@ pub(crate) fn lineage(file: &TranscriptFile) -> Result<Vec<Relation>, Error> {
     if let Some(folder) = file.path.parent() {
         siblings.add_project(folder);
     }
-    relations(file, siblings.files)
+    relations(file, siblings.files, || ControlFlow::Continue(()))
 }
 
 /// Returns the sessions of any project that have entries in common with a session, the closest first. Only those are read that have a
-/// message without a parent in common with it, according to the catalogue.
+/// message without a parent in common with it, according to the catalogue. `go_on` is asked between files, and may end the reading.
 pub(crate) fn copies_of(
     engine: &Engine,
     file: &TranscriptFile,
-    go_on: impl FnMut() -> ControlFlow<()>,
+    mut go_on: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Vec<Relation>, Error> {
-    let copies = catalog::copies(engine, go_on);
+    let copies = catalog::copies(engine, &mut go_on);
     let is_own = |group: &Vec<TranscriptFile>| group.iter().any(|other| other.path == file.path);
     let Some(group) = copies.groups.into_iter().find(is_own) else { return Ok(Vec::new()) };
-    let mut relations = relations(file, group)?;
+    let mut relations = relations(file, group, go_on)?;
     relations.retain(|relation| relation.shared > 0);
     Ok(relations)
 }
 
-fn relations(file: &TranscriptFile, others: Vec<TranscriptFile>) -> Result<Vec<Relation>, Error> {
+fn relations(
+    file: &TranscriptFile,
+    others: Vec<TranscriptFile>,
+    mut go_on: impl FnMut() -> ControlFlow<()>,
+) -> Result<Vec<Relation>, Error> {
     let own = Ancestry::read(file)?;
     let mut relations = Vec::new();
     for other in others {
         if other.agent.is_some() || other.path == file.path {
             continue;
+        }
+        if go_on().is_break() {
+            break;
         }
         // The relations of a session that cannot be read are not known.
         let Ok(theirs) = Ancestry::read(&other) else { continue };
@@ -246,6 +253,7 @@ impl CopiedMessage {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::ops::ControlFlow;
 
     use crate::roots::Roots;
 
@@ -308,6 +316,28 @@ mod tests {
         let origin = [message("1", B, ""), message("2", B, "")];
         let copy = [message("x", A, &fork("1").replace(A, B))];
         assert_eq!(relation(&copy, &origin), [("origin", 1, Some("x".to_owned()))]);
+    }
+
+    #[test]
+    fn reading_ends_when_the_caller_says_so() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("projects/-p");
+        fs::create_dir_all(&folder).unwrap();
+        for session in [A, B, "cccccccc-0000-4000-8000-000000000000"] {
+            fs::write(folder.join(format!("{session}.jsonl")), message("1", session, "")).unwrap();
+        }
+        let mut selection = super::Selection::default();
+        selection.add_project(&folder);
+        let file = selection.files.iter().find(|file| file.session.as_deref() == Some(A)).unwrap().clone();
+        for most in 0..=2 {
+            let mut asked = 0;
+            let go_on = || {
+                asked += 1;
+                if asked > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let found = super::relations(&file, selection.files.clone(), go_on).unwrap();
+            assert_eq!(found.len(), most);
+        }
     }
 
     #[test]

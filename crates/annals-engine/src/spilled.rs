@@ -10,6 +10,9 @@ use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
 use crate::symlink_guard::SymlinkGuard;
 
+/// So many bytes at most are left out at the end of what was read.
+const LONGEST_TAIL: usize = 4 << 10;
+
 /// The beginning of output that was too long for the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpilledText {
@@ -38,13 +41,23 @@ impl SpilledText {
         let mut beginning = Vec::new();
         file.take(most).read_to_end(&mut beginning).map_err(failed)?;
         if beginning.len() as u64 == most {
-            // A word that is cut may be a secret, and is not recognised as one any more.
-            let end = beginning.iter().rposition(u8::is_ascii_whitespace).unwrap_or(0);
-            beginning.truncate(end);
+            beginning.truncate(end_of_words(&beginning));
         }
         let left = length.saturating_sub(beginning.len() as u64);
         Ok(Self { text: String::from_utf8_lossy(&beginning).into_owned(), left })
     }
+}
+
+/// Returns how much to keep of the beginning of a text. A word that is cut may be a secret, and is not recognised as one any more, so the text
+/// ends at white space. Some output has none, such as JSON in one line: so much of it is left out that hardly any secret is cut and still there.
+fn end_of_words(beginning: &[u8]) -> usize {
+    let tail = beginning.len().saturating_sub(LONGEST_TAIL);
+    if let Some(end) = beginning[tail..].iter().rposition(u8::is_ascii_whitespace) {
+        return tail + end;
+    }
+    let is_inside_character = |end: &usize| beginning.get(*end).is_some_and(|byte| byte & 0xC0 == 0x80);
+    // A character has at most four bytes; a file need not be text.
+    (tail.saturating_sub(3)..=tail).rev().find(|end| !is_inside_character(end)).unwrap_or(tail)
 }
 
 impl TranscriptFile {

@@ -30,6 +30,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::files::{Selection, TranscriptFile, project_folders, role_below};
 use crate::fold::{self, AnyFold, FoldPosition, UpdatedPart};
+use crate::symlink_guard::SymlinkGuard;
 
 /// A batch has about so many bytes of tokens. Three of them are in memory: one is being prepared, one waits, one is stored.
 const BATCH: usize = if cfg!(test) { 4 << 10 } else { 2 << 20 };
@@ -479,6 +480,7 @@ struct Reader<'u> {
     text_limit: usize,
     vocabulary: Vocabulary,
     names: FilteredNames,
+    guard: SymlinkGuard,
     /// The other fold that the same pass feeds.
     activities: Option<Activities>,
 }
@@ -490,6 +492,7 @@ impl<'u> Reader<'u> {
             text_limit: options.text_limit,
             vocabulary: Vocabulary::default(),
             names: FilteredNames::default(),
+            guard: engine.symlink_guard(),
             activities: options.feeds_catalog.then(|| Activities::open(engine.home().path())),
         }
     }
@@ -502,7 +505,9 @@ impl<'u> Reader<'u> {
             let path = &found.file.path;
             let is_rewritten = indexed.as_ref().is_some_and(|indexed| indexed.is_rewritten(&found.state));
             let indexed = indexed.filter(|_| !is_rewritten);
-            let mut fold = DocumentFold::new(&found.file, self.text_limit, indexed.as_ref());
+            // Servers search the same index for peers. A transcript that lies outside itself is not shown to them.
+            let guard = self.guard.allows_now(path).then(|| self.guard.clone());
+            let mut fold = DocumentFold::new(&found.file, guard.as_ref(), self.text_limit, indexed.as_ref());
             let mut activity = self.activities.as_ref().map(|activities| activities.load(path));
             if let Some(activity) = activity.as_mut().filter(|_| is_rewritten) {
                 activity.restart();
@@ -565,9 +570,9 @@ impl<'u> Reader<'u> {
 
 /// The fold that prepares the documents of one transcript. Its state is in the database; this is what is not stored yet.
 #[derive(Debug)]
-struct DocumentFold {
+struct DocumentFold<'g> {
     path: PathBuf,
-    spilled: SpilledOutputs<'static>,
+    spilled: SpilledOutputs<'g>,
     progress: FoldPosition,
     calls: OpenCalls,
     is_restarted: bool,
@@ -576,15 +581,20 @@ struct DocumentFold {
     weight: usize,
 }
 
-impl DocumentFold {
-    fn new(file: &TranscriptFile, text_limit: usize, indexed: Option<&IndexedFile>) -> Self {
+impl<'g> DocumentFold<'g> {
+    fn new(
+        file: &TranscriptFile,
+        guard: Option<&'g SymlinkGuard>,
+        text_limit: usize,
+        indexed: Option<&IndexedFile>,
+    ) -> Self {
         let (progress, calls) = match indexed {
             Some(indexed) => (indexed.progress, OpenCalls::parse(&indexed.calls)),
             None => Default::default(),
         };
         Self {
             path: file.path.clone(),
-            spilled: SpilledOutputs::of(file, None, text_limit),
+            spilled: SpilledOutputs::of(file, guard, text_limit),
             progress,
             calls,
             is_restarted: indexed.is_none(),
@@ -670,12 +680,12 @@ impl DocumentFold {
 }
 
 /// A fold while it is fed.
-struct Fed<'f, 'u> {
-    fold: &'f mut DocumentFold,
+struct Fed<'f, 'g, 'u> {
+    fold: &'f mut DocumentFold<'g>,
     reader: &'f mut Reader<'u>,
 }
 
-impl AnyFold for Fed<'_, '_> {
+impl AnyFold for Fed<'_, '_, '_> {
     fn progress(&mut self) -> &mut FoldPosition {
         &mut self.fold.progress
     }

@@ -451,6 +451,17 @@ fn output_in_a_file_of_its_own_is_exported_masked_and_up_to_a_bound() {
     }
 }
 
+#[test]
+fn long_output_without_white_space_is_exported_up_to_the_bound() {
+    let items = r#"{"kind":"hay"},"#.repeat(130_000);
+    let home = home_with_spilled_output(&format!(r#"[{{"kind":"whistle"}},{items}{{"kind":"behind"}}]"#));
+    for format in ["html", "md", "text"] {
+        let text = exported(&home, &["--format", format]);
+        let has = |words: &str| text.contains(words);
+        assert!(has("whistle") && has("goes on for") && !has("behind"), "{format}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_link_that_leads_out_of_the_folder_of_a_session_is_not_followed() {

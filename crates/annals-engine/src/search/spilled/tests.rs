@@ -142,11 +142,31 @@ fn links_and_other_kinds_of_files_are_not_followed() {
     world.update();
     assert!(hits(&world, "whistle").is_empty());
     assert_eq!(scan(&world, "whistle", &Unfiltered).total, 0);
-    // A folder that leads out of the config folder is followed by the user, and not by peers.
+    // A folder that leads out of the config folder is followed by patterns of the user, and by nobody else: peers search the same index.
     fs::remove_dir_all(folder(&world)).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     fs::write(elsewhere.path().join("t1.txt"), "whistle").unwrap();
     symlink(elsewhere.path(), folder(&world)).unwrap();
+    world.engine().clear_index().unwrap();
+    world.update();
+    assert_eq!(scan(&world, "whistle", &Unfiltered).total, 1);
+    let inside = SearchOptions { inside: true, ..SearchOptions::default() };
+    for (query, options) in
+        [("whistle", SearchOptions::default()), ("whistle", inside.clone()), ("whistel", inside)]
+    {
+        let found = world.search(query, &options);
+        assert_eq!((found.total, found.corrections.len()), (0, 0), "{query}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn output_of_a_transcript_outside_of_the_config_folder_is_found_with_it() {
+    let world = world();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let project = world.path(SESSION).parent().unwrap().to_owned();
+    fs::rename(&project, elsewhere.path().join("p")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("p"), &project).unwrap();
     world.engine().clear_index().unwrap();
     world.update();
     assert_eq!(hits(&world, "whistle").len(), 1);
@@ -197,15 +217,32 @@ fn long_files_are_searched_up_to_the_limit_and_no_word_is_cut() {
     let limit = IndexOptions::default().text_limit;
     let long = format!("{}nearby{}", "hay\n".repeat(limit / 4 - 4), " far needle".repeat(BEHIND_LIMIT));
     spill(&world, "t1.txt", &long);
-    spill(&world, "t2.txt", &"x".repeat(2 * (limit + BEHIND_LIMIT)));
-    world.write(SESSION, session("t1.txt").result("u2", "t2", notice("t2.txt")));
+    world.write(SESSION, session("t1.txt"));
     let report = world.update();
-    assert!(report.text_bytes < 2 * limit as u64, "{report:?}");
-    assert_eq!((hits(&world, "nearby").len(), hits(&world, "xx*").len()), (1, 0));
+    assert!(report.text_bytes < limit as u64 + 1_000, "{report:?}");
+    assert_eq!((hits(&world, "nearby").len(), hits(&world, "needle").len()), (1, 0));
     // A pattern looks further.
     let bytes = scan(&world, "nearby far", &Unfiltered);
     assert_eq!(bytes.hits.len(), 1);
     assert_like_new(&world);
+}
+
+#[test]
+fn long_output_without_white_space_is_searched_up_to_the_limit() {
+    let world = World::new();
+    let limit = IndexOptions::default().text_limit;
+    let items = |count: usize| r#"{"kind":"hay"},"#.repeat(count);
+    let json =
+        format!(r#"[{{"kind":"whistle"}},{}{{"kind":"behind"}}]"#, items((limit + 2 * BEHIND_LIMIT) / 15));
+    spill(&world, "t1.txt", &json);
+    world.write(SESSION, session("t1.txt"));
+    world.update();
+    assert_eq!((hits(&world, "whistle").len(), hits(&world, "behind").len()), (1, 0));
+    assert_like_new(&world);
+    // A pattern looks further, and also has a bound.
+    assert_eq!(scan(&world, "behind", &Unfiltered).hits.len(), 1);
+    spill(&world, "t1.txt", &format!("{json}{}", items((17 << 20) / 15)));
+    assert_eq!(scan(&world, "behind", &Unfiltered).hits.len(), 1);
 }
 
 #[test]
