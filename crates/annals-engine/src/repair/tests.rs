@@ -331,6 +331,28 @@ fn a_message_without_a_uuid_does_not_become_the_end_of_the_conversation() {
 }
 
 #[test]
+fn a_message_without_a_uuid_does_not_take_the_place_of_another_one_that_is_lost() {
+    let calls = &with_parallel_calls()[..6];
+    let later = [
+        ("user", "u3", "a2", 1800, "Important"),
+        ("assistant", "a3", "u3", 1860, TEXT),
+        ("assistant", "a4", "lost", 3000, TEXT),
+        ("user", "u5", "a4", 3060, "Five"),
+    ];
+    // Without a prompt in between the conversation has gone on, too.
+    for lines in [[calls, &later].concat(), [calls, &later[2..]].concat()] {
+        let text = file(&lines).replace("m-c2", "m-c1").replace(r#""uuid":"r1","#, "");
+        let plan = repaired(text.as_bytes());
+        let is_lost = |uuid: &str| plan.after.missing.iter().any(|missing| missing.uuid == uuid);
+        assert!(lines.iter().all(|line| !is_lost(line.1)), "{:?}", plan.after.missing);
+        assert!(kinds(&plan).contains(&("relink", "a4")), "{:?}", kinds(&plan));
+    }
+    // The message that follows directly names the uuid that a message lost.
+    let text = file(&conversation()).replace(r#""uuid":"a2","#, "");
+    check(&text, 6, &[("salvage", "a2"), ("leaf", "a3")]);
+}
+
+#[test]
 fn no_message_is_exchanged_for_another_one() {
     // One message a second, so that Claude Code bridges what is lost. A prompt is there twice, and the prompt after its reply is torn.
     let one = |number: i64, uuid: &str| {

@@ -39,14 +39,53 @@ const ATTEMPTS: usize = 64;
 /// The search for objects that span lines reads at most this many times the bytes of the file.
 const MOST_SEARCHED: usize = 64;
 
+/// What has to be known about a message to tell whether it hangs on a line before it that lost its uuid.
+struct Message {
+    place: u64,
+    parent: Option<String>,
+    /// Whether the conversation begins a new turn or a new reply with it.
+    step: Step,
+}
+
+/// What a message is in the course of the conversation.
+#[derive(Clone, PartialEq, Eq)]
+enum Step {
+    Prompt,
+    /// A line of the reply with this id.
+    Reply(String),
+    /// The result of a call, an attachment, or a line of the system.
+    Within,
+}
+
+impl Step {
+    fn of(body: Value<'_>) -> Self {
+        let message = body.get("message");
+        let kind = body.text("type").or_else(|| message?.text("role")).unwrap_or_default();
+        let is_result = |block: Value<'_>| block.text("type").is_some_and(|kind| kind == "tool_result");
+        match &*kind {
+            "assistant" => {
+                let id = message.and_then(|message| message.text("id"));
+                Step::Reply(id.unwrap_or_default().into_owned())
+            }
+            "user" => {
+                let content = message.and_then(|message| message.get("content"));
+                let has_result =
+                    content.is_some_and(|content| content.is_array() && content.items().any(is_result));
+                if has_result { Step::Within } else { Step::Prompt }
+            }
+            _ => Step::Within,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Unnamed {
     /// The uuids of all messages.
     ids: HashSet<String>,
     /// The type and the content of all messages that have a uuid.
     contents: HashSet<(String, Vec<u8>)>,
-    /// Parents that messages name, with the place of the message, in the order of the file.
-    parents: Vec<(String, u64)>,
+    /// All messages, in the order of the file.
+    messages: Vec<Message>,
     candidates: Vec<(Vec<u8>, u64, u64)>,
     /// How many bytes were read in search of objects that span lines.
     searched: usize,
@@ -68,9 +107,8 @@ impl Unnamed {
             return;
         }
         let id = body.text("uuid");
-        if let Some(parent) = body.text("parentUuid") {
-            self.parents.push((parent.into_owned(), place));
-        }
+        let parent = body.text("parentUuid").map(std::borrow::Cow::into_owned);
+        self.messages.push(Message { place, parent, step: Step::of(body) });
         if let (Some(id), true) = (&id, kind.is_message()) {
             self.ids.insert(id.clone().into_owned());
             self.contents.insert(content_of(body));
@@ -128,9 +166,6 @@ impl Unnamed {
 
     fn finish(mut self) -> (Edits, Places) {
         let (mut edits, mut places) = (Edits::default(), HashMap::new());
-        let mut unknown: Vec<(String, u64)> = std::mem::take(&mut self.parents);
-        unknown.retain(|(parent, _)| !self.ids.contains(parent));
-        let mut next_unknown = 0;
         self.candidates.sort_by_key(|&(_, place, _)| place);
         for (json, place, line) in std::mem::take(&mut self.candidates) {
             let Some(body) = Value::new(&json) else { continue };
@@ -142,15 +177,7 @@ impl Unnamed {
             if is_there {
                 continue;
             }
-            // An entry behind it names the uuid that it had.
-            while unknown
-                .get(next_unknown)
-                .is_some_and(|(parent, at)| *at <= place || self.ids.contains(parent))
-            {
-                next_unknown += 1;
-            }
-            let named = unknown.get(next_unknown).map(|(parent, _)| parent.clone());
-            let uuid = own.or(named).unwrap_or_else(new_id);
+            let uuid = own.or_else(|| self.lost_uuid_of(body, place)).unwrap_or_else(new_id);
             self.ids.insert(uuid.clone());
             let role = body.get("message").and_then(|message| message.text("role")).unwrap_or_default();
             let mut json = set(&json, "uuid", &quote(&uuid));
@@ -161,6 +188,22 @@ impl Unnamed {
             edits.put(&uuid, json, ChangeKind::Salvage, Some(line));
         }
         (edits, places)
+    }
+
+    /// Returns the uuid that a message had, if a message behind it names it. The search ends where the conversation goes on without the
+    /// message: a later parent that is not in the file is another message, and what stands between them would be lost.
+    fn lost_uuid_of(&self, body: Value<'_>, place: u64) -> Option<String> {
+        let own_step = Step::of(body);
+        let first = self.messages.partition_point(|message| message.place <= place);
+        for message in &self.messages[first..] {
+            if let Some(parent) = message.parent.as_ref().filter(|parent| !self.ids.contains(*parent)) {
+                return Some(parent.clone());
+            }
+            if message.step != Step::Within && (message.step == Step::Prompt || message.step != own_step) {
+                return None;
+            }
+        }
+        None
     }
 }
 
