@@ -3,7 +3,7 @@
 //! A row is a part of an entry, or a mark between entries. The result of a call belongs to the row of the call.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use annals_proto::ViewRowKind;
@@ -35,6 +35,15 @@ pub struct RowRef {
     pub lines: u32,
 }
 
+/// The row of a call.
+#[derive(Clone, Copy, Debug)]
+struct CallRow {
+    id: Id,
+    /// The offset of its block, if that is known.
+    offset: Option<u64>,
+    row: u32,
+}
+
 /// The rows of a conversation.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
@@ -42,10 +51,13 @@ pub struct Outline {
     rows: Vec<RowRef>,
     /// The first row of each step.
     first_rows: Vec<u32>,
-    /// The row of each call, in order, and by its id.
-    calls: Vec<(Id, u32)>,
+    /// The row of each call, in order, and the first row of each id.
+    calls: Vec<CallRow>,
     row_by_call: HashMap<Id, u32>,
     server_calls: HashMap<Id, Call>,
+    /// The calls whose ids other calls have, too, by the offsets of their blocks; and those of them that have a row.
+    calls_of_shared_ids: HashMap<u64, Call>,
+    shown: HashSet<u64>,
     /// How many entries the file had. The last line may have been half written.
     nodes: usize,
     /// Whether the lines of rows are not estimated, which decodes most texts.
@@ -73,12 +85,17 @@ impl Outline {
         let same =
             steps.iter().zip(&*self.steps).take_while(|(new, old)| new == old && is_settled(new)).count();
         let kept = self.first_rows.get(same).map_or(self.rows.len(), |&row| row as usize);
-        let calls: Vec<_> = self.calls.iter().filter(|(_, row)| (*row as usize) < kept).copied().collect();
+        let calls: Vec<_> = self.calls.iter().filter(|call| (call.row as usize) < kept).copied().collect();
+        let calls_of_shared_ids = tool::calls_of_shared_ids(conversation)?;
+        let shown = calls.iter().filter_map(|call| calls_of_shared_ids.get(&call.offset?));
+        let shown = shown.map(|call| call.block.offset).collect();
         let mut outline = Outline {
             rows: self.rows[..kept].to_vec(),
             first_rows: self.first_rows[..same].to_vec(),
-            calls: calls.clone(),
-            row_by_call: calls.into_iter().collect(),
+            row_by_call: calls.iter().rev().map(|call| (call.id, call.row)).collect(),
+            calls,
+            calls_of_shared_ids,
+            shown,
             server_calls: server_calls
                 .into_iter()
                 .filter_map(|call| Some((call.block.tool?, call)))
@@ -118,6 +135,17 @@ impl Outline {
         conversation.call(id).or_else(|| self.server_calls.get(&id)).copied()
     }
 
+    /// Returns the call of a block, if its id is known.
+    pub(crate) fn call_of_block<T: Transcript>(
+        &self,
+        conversation: &Conversation<'_, T>,
+        id: Id,
+        offset: Option<u64>,
+    ) -> Option<Call> {
+        let of_block = offset.and_then(|offset| self.calls_of_shared_ids.get(&offset).copied());
+        of_block.or_else(|| self.call(conversation, id))
+    }
+
     /// Returns the first row of an entry; of an entry that only has results, the row of the first call.
     pub fn row_of<T: Transcript>(
         &self,
@@ -142,7 +170,7 @@ impl Outline {
         ids.find_map(|id| self.row_of_call(id))
     }
 
-    /// Returns the row of a call.
+    /// Returns the first row of a call with an id.
     pub fn row_of_call(&self, id: Id) -> Option<usize> {
         self.row_by_call.get(&id).map(|&row| row as usize)
     }
@@ -165,10 +193,10 @@ impl Outline {
     /// Returns the rows of calls that did not succeed.
     pub fn failed<T: Transcript>(&self, conversation: &Conversation<'_, T>) -> Result<Vec<usize>, T::Error> {
         let mut failed = Vec::new();
-        for (id, row) in &self.calls {
-            let Some(call) = self.call(conversation, *id) else { continue };
+        for made in &self.calls {
+            let Some(call) = self.call_of_block(conversation, made.id, made.offset) else { continue };
             if !matches!(conversation.state(&call)?, State::Ok | State::Pending) {
-                failed.push(*row as usize);
+                failed.push(made.row as usize);
             }
         }
         Ok(failed)
@@ -252,7 +280,8 @@ impl Outline {
         let body = conversation.transcript().body(entry)?;
         let item = Item::of(&Entry::new(&body));
         let ids = calls_of(conversation.session(), entry, &item);
-        self.add_parts(conversation, step, &item, &ids);
+        let offsets = offsets_of(session, entry, &item, &ids);
+        self.add_parts(conversation, step, &item, &ids, &offsets);
         Ok(())
     }
 
@@ -262,6 +291,7 @@ impl Outline {
         step: u32,
         item: &Item<'_>,
         ids: &[Option<Id>],
+        offsets: &[Option<u64>],
     ) {
         let first = self.rows.len();
         let mut is_empty = true;
@@ -271,12 +301,7 @@ impl Outline {
             let is_known = |id: Option<Id>| id.is_some_and(|id| self.call(conversation, id).is_some());
             let kind = match part {
                 Part::Result(_) | Part::ServerResult(_) if is_known(id) => continue,
-                // Several lines may repeat a call.
-                Part::Call(_) | Part::ServerCall(_)
-                    if id.is_some_and(|id| self.row_by_call.contains_key(&id)) =>
-                {
-                    continue;
-                }
+                Part::Call(_) | Part::ServerCall(_) if self.has_row(id, offsets[number]) => continue,
                 part => match kind_of(item, part) {
                     Some(kind) => kind,
                     None => continue,
@@ -287,7 +312,7 @@ impl Outline {
             match self.rows[first..].last_mut() {
                 // An image belongs to the words that it came with.
                 Some(last) if is_media && last.kind == kind => last.lines += lines,
-                _ => self.add_row(RowRef { kind, step, part: index(number), lines }, id),
+                _ => self.add_row(RowRef { kind, step, part: index(number), lines }, id, offsets[number]),
             }
         }
         if is_empty {
@@ -299,19 +324,33 @@ impl Outline {
     fn add_calls(&mut self, step: u32, blocks: &[BlockSpan]) {
         for (number, block) in blocks.iter().enumerate() {
             let is_thinking = block.kind == BlockKind::Thinking;
-            // Several lines may repeat a call.
-            if !is_thinking && block.tool.is_some_and(|id| self.row_by_call.contains_key(&id)) {
+            if !is_thinking && self.has_row(block.tool, Some(block.offset)) {
                 continue;
             }
             let kind = if is_thinking { ViewRowKind::Thinking } else { ViewRowKind::Call };
-            self.add_row(RowRef { kind, step, part: index(number), lines: 1 }, block.tool);
+            self.add_row(
+                RowRef { kind, step, part: index(number), lines: 1 },
+                block.tool,
+                Some(block.offset),
+            );
         }
     }
 
-    fn add_row(&mut self, row: RowRef, call: Option<Id>) {
+    /// Returns whether a call has a row: several lines may repeat it. Another call with the same id is not it.
+    fn has_row(&self, id: Option<Id>, offset: Option<u64>) -> bool {
+        match offset.and_then(|offset| self.calls_of_shared_ids.get(&offset)) {
+            Some(call) => self.shown.contains(&call.block.offset),
+            None => id.is_some_and(|id| self.row_by_call.contains_key(&id)),
+        }
+    }
+
+    fn add_row(&mut self, row: RowRef, call: Option<Id>, offset: Option<u64>) {
         if let (ViewRowKind::Call, Some(id)) = (row.kind, call) {
-            self.calls.push((id, index(self.rows.len())));
-            self.row_by_call.insert(id, index(self.rows.len()));
+            let number = index(self.rows.len());
+            self.calls.push(CallRow { id, offset, row: number });
+            self.row_by_call.entry(id).or_insert(number);
+            let shared = offset.and_then(|offset| self.calls_of_shared_ids.get(&offset));
+            self.shown.extend(shared.map(|call| call.block.offset));
         }
         self.rows.push(row);
     }
@@ -370,6 +409,26 @@ pub(crate) fn calls_of(session: &Session, node: &Node, item: &Item<'_>) -> Vec<O
         known.get(&*text).copied().or_else(|| session.id(&text))
     };
     item.parts.iter().map(id).collect()
+}
+
+/// Returns the offsets of the blocks with the calls among the parts of an entry; `ids` are those of [`calls_of`].
+pub(crate) fn offsets_of(
+    session: &Session,
+    node: &Node,
+    item: &Item<'_>,
+    ids: &[Option<Id>],
+) -> Vec<Option<u64>> {
+    let mut blocks: HashMap<Id, VecDeque<u64>> = HashMap::new();
+    for block in session.blocks(node).iter().filter(|block| block.kind == BlockKind::ToolUse) {
+        if let Some(id) = block.tool {
+            blocks.entry(id).or_default().push_back(block.offset);
+        }
+    }
+    let offset = |(part, id): (&Part<'_>, &Option<Id>)| match part {
+        Part::Call(_) => blocks.get_mut(id.as_ref()?)?.pop_front(),
+        _ => None,
+    };
+    item.parts.iter().zip(ids).map(offset).collect()
 }
 
 fn is_call_or_result(part: &Part<'_>) -> bool {

@@ -18,12 +18,12 @@ use annals_transcript::full_view::Step;
 use annals_transcript::item::{Item, Notice, Part};
 use annals_transcript::json::Value;
 use annals_transcript::prompt::{Input, InputKind};
-use annals_transcript::session::{Id, IdTexts};
+use annals_transcript::session::{BlockKind, Id, IdTexts};
 use annals_transcript::tool::{Call, State};
 
 use crate::assembled::{Signs, Source};
 use crate::card::{CallParts, Fact, image_node};
-use crate::outline::{Outline, RowRef, calls_of};
+use crate::outline::{Outline, RowRef, calls_of, offsets_of};
 use crate::prose::prose_for;
 use crate::{
     FIRST_BYTES, FIRST_LINES, Keep, Target, cut, inline, json, media, note, one_line, one_line_of, plain,
@@ -163,6 +163,8 @@ struct Parsed<'l> {
     item: Item<'l>,
     /// The call that each part makes or answers.
     ids: Vec<Option<Id>>,
+    /// The offset of the block of each part that is a call.
+    offsets: Vec<Option<u64>>,
     cwd: OnceCell<Option<Cow<'l, str>>>,
 }
 
@@ -173,7 +175,8 @@ impl<'l> Parsed<'l> {
         let item = Item::of(&entry);
         let session = conversation.session();
         let ids = calls_of(session, &session.nodes()[node], &item);
-        Self { line, entry, item, ids, cwd: OnceCell::new() }
+        let offsets = offsets_of(session, &session.nodes()[node], &item, &ids);
+        Self { line, entry, item, ids, offsets, cwd: OnceCell::new() }
     }
 
     fn cwd(&self) -> Option<&str> {
@@ -188,8 +191,8 @@ impl<'l> Parsed<'l> {
 /// An entry with results of calls, and where they are in its line: each is parsed with its call alone.
 struct Answer {
     line: ReadLine,
-    /// The first result of each call.
-    results: HashMap<String, Range<usize>>,
+    /// The results of each id.
+    results: HashMap<String, Vec<Range<usize>>>,
     /// What the tool returned besides (`toolUseResult`), if it is an object.
     output: Option<Range<usize>>,
 }
@@ -202,12 +205,12 @@ impl Answer {
             let start = value.bytes().as_ptr().addr() - line.bytes.as_ptr().addr();
             start..start + value.bytes().len()
         };
-        let mut results = HashMap::new();
+        let mut results: HashMap<_, Vec<_>> = HashMap::new();
         for part in Item::of(&entry).parts {
             if let Part::Result(result) | Part::ServerResult(result) = part
                 && let Some(id) = result.tool_use_id()
             {
-                results.entry(id.into_owned()).or_insert_with(|| place(Block::ToolResult(result).value()));
+                results.entry(id.into_owned()).or_default().push(place(Block::ToolResult(result).value()));
             }
         }
         let output = match entry.view::<User>().and_then(|user| user.tool_use_result()) {
@@ -223,8 +226,9 @@ impl Answer {
         Value::trusted(bytes)
     }
 
-    fn result(&self, call: &ToolUse<'_>) -> Option<ToolResult<'_>> {
-        match Block::new(self.value(self.results.get(&*call.id()?)?)) {
+    /// Returns one of the results that have the id of a call.
+    fn result(&self, call: &ToolUse<'_>, number: usize) -> Option<ToolResult<'_>> {
+        match Block::new(self.value(self.results.get(&*call.id()?)?.get(number)?)) {
             Block::ToolResult(result) | Block::ServerToolResult(result) => Some(result),
             _ => None,
         }
@@ -372,7 +376,8 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
     /// Returns the call that a row shows.
     fn call_of(&self, row: &RowRef, parsed: &Parsed<'_>) -> Option<Call> {
         let id = parsed.ids.get(row.part as usize).copied().flatten()?;
-        self.outline.call(self.conversation, id)
+        let offset = parsed.offsets.get(row.part as usize).copied().flatten();
+        self.outline.call_of_block(self.conversation, id, offset)
     }
 
     fn uuid(&self, node: NodeIndex) -> Option<String> {
@@ -615,14 +620,22 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         work: impl FnOnce(CallParts<'_>, Option<&ReadLine>) -> R,
     ) -> Result<R, T::Error> {
         let cwd = parsed.cwd();
-        let Some((node, _)) = found.and_then(|found| found.result) else {
+        let Some((node, result)) = found.and_then(|found| found.result) else {
             return Ok(work(CallParts::new(*call, None, None, cwd, self.target), None));
         };
         let answer = self.kept_answer(node)?;
         let output = answer.output.as_ref().map(|place| answer.value(place));
-        let parts = CallParts::new(*call, answer.result(call), output, cwd, self.target);
+        let session = self.conversation.session();
+        let before = session.blocks(&session.nodes()[node]).iter();
+        let before = before.take_while(|block| block.offset < result.offset);
+        let number = before.filter(|block| block.tool == result.tool && !is_call(block.kind)).count();
+        let parts = CallParts::new(*call, answer.result(call, number), output, cwd, self.target);
         Ok(work(parts, Some(&answer.line)))
     }
+}
+
+fn is_call(kind: BlockKind) -> bool {
+    matches!(kind, BlockKind::ToolUse | BlockKind::ServerToolUse)
 }
 
 /// Adds the summary of a row and the word that tells more about it.

@@ -131,7 +131,7 @@ pub struct BlockSpan {
 }
 
 impl BlockSpan {
-    fn is_result(&self) -> bool {
+    pub(crate) fn is_result(&self) -> bool {
         matches!(self.kind, BlockKind::ToolResult(_))
     }
 }

@@ -13,6 +13,9 @@
 //! ```
 
 mod messages;
+mod shared_id;
+
+pub use self::shared_id::calls_of_shared_ids;
 
 use std::borrow::Cow;
 use std::collections::HashMap;

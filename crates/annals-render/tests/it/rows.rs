@@ -198,3 +198,72 @@ fn an_entry_with_many_calls_is_masked_once_and_so_is_one_with_many_results() {
     }
     assert_eq!(filter.0.get(), 2);
 }
+
+/// A line with calls or results, each an id and a text.
+fn line(uuid: &str, parent: &str, message: &str, blocks: &[(&str, &str)]) -> String {
+    let is_call = !message.is_empty();
+    let block = |(id, text): &(&str, &str)| {
+        if is_call {
+            format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"{text}"}}}}"#)
+        } else {
+            format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"{text}"}}"#)
+        }
+    };
+    let kind = if is_call { "assistant" } else { "user" };
+    let blocks: Vec<_> = blocks.iter().map(block).collect();
+    format!(
+        r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":"{parent}","message":{{"id":"{message}","content":[{}]}}}}"#,
+        blocks.join(",")
+    )
+}
+
+/// The command and the output of each row.
+type Shown = &'static [(&'static str, &'static str)];
+
+#[test]
+fn calls_with_the_same_id_are_rows_with_their_own_results() {
+    let first = line("a1", "u", "m1", &[("t", "FIRST")]);
+    let again = line("a9", "a1", "m1", &[("t", "FIRST")]);
+    let second = line("a2", "r1", "m2", &[("t", "SECOND")]);
+    let beside = line("a2", "a1", "m1", &[("t", "SECOND")]);
+    let (one, two) = (line("r1", "a1", "", &[("t", "ONE")]), line("r2", "a2", "", &[("t", "TWO")]));
+    let of_both = [("t", "ONE"), ("t", "TWO")];
+    let whole: Shown = &[("FIRST", "ONE"), ("SECOND", "TWO")];
+    let cases: [(&[String], Shown); 9] = [
+        (&[first.clone(), one.clone(), second.clone(), two.clone()], whole),
+        (&[first.clone(), beside.clone(), two.clone(), one.clone()], whole),
+        (&[first.clone(), beside.clone(), line("r", "a2", "", &of_both)], whole),
+        (&[line("a", "u", "m", &[("t", "FIRST"), ("t", "SECOND")]), line("r", "a", "", &of_both)], whole),
+        (&[first.clone(), one.clone(), second.clone()], &[("FIRST", "ONE"), ("SECOND", "")]),
+        (&[first.clone(), beside, two.clone()], &[("FIRST", ""), ("SECOND", "TWO")]),
+        // Lines that repeat a call have no rows.
+        (&[first.clone(), again.clone(), line("r", "a9", "", &[("t", "ONE")])], &[("FIRST", "ONE")]),
+        (&[first.clone(), first.clone(), one.clone(), one.clone()], &[("FIRST", "ONE")]),
+        (&[first, again, one, second, two], whole),
+    ];
+    let prompt = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"content":"Boil it"}}"#;
+    for (number, (lines, expected)) in cases.into_iter().enumerate() {
+        let transcript = TranscriptBytes::new(format!("{prompt}\n{}", lines.join("\n")));
+        let conversation = Conversation::of(&transcript).unwrap();
+        let measured = Outline::of(&conversation).unwrap();
+        let outlines = [
+            Outline::unmeasured(&conversation).unwrap(),
+            measured.extended(&conversation).unwrap(),
+            measured,
+        ];
+        for outline in outlines {
+            let rows = Rows::new(&conversation, &outline, None);
+            let mut calls = Vec::new();
+            for row in (0..outline.rows().len()).map(|row| rows.row(row, Open::Whole).unwrap()) {
+                let Some(tool) = row.tool else { continue };
+                let mut output = String::new();
+                if tool.state == ToolState::Ok {
+                    text::nodes(&row.output.unwrap(), "", &mut output);
+                }
+                calls.push((tool.title, output.trim().to_owned()));
+            }
+            let calls: Vec<_> = calls.iter().map(|(title, output)| (&**title, &**output)).collect();
+            assert_eq!(calls, expected, "case {number}");
+        }
+    }
+}

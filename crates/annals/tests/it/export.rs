@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 use testkit::command::Home;
-use testkit::transcript::Transcript;
+use testkit::transcript::{Reply, Transcript};
 
 use crate::{SESSION, annals};
 
@@ -394,6 +394,26 @@ fn secrets_in_blocks_of_unknown_types_are_masked() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stdout.contains("weird_block"), "{format}: {}", ran.stdout);
         assert!(!ran.stdout.contains(&token), "{format}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn calls_with_the_same_id_are_exported_with_their_own_results() {
+    let call =
+        |text: &'static str| move |reply: Reply| reply.id(text).tool("t1", "Bash", json!({"command": text}));
+    let home = Home::new();
+    let lines = Transcript::session(SESSION)
+        .user("u1", "Boil water")
+        .assistant("a1", call("first command"))
+        .result("r1", "t1", "first output")
+        .assistant("a2", call("second command"))
+        .result("r2", "t1", "second output");
+    home.write(format!(".claude/projects/-home-mia-tea/{SESSION}.jsonl"), lines.to_string());
+    for format in ["html", "md", "text"] {
+        let text = exported(&home, &["--format", format]);
+        let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("{format}: {words}: {text}"));
+        let places = ["first command", "first output", "second command", "second output"].map(place);
+        assert!(places.is_sorted(), "{format}: {text}");
     }
 }
 
