@@ -353,6 +353,24 @@ fn a_message_without_a_uuid_does_not_take_the_place_of_another_one_that_is_lost(
 }
 
 #[test]
+fn a_line_without_a_uuid_that_is_sent_with_its_reply_is_not_sent_twice() {
+    let unsigned = r#"[{"type":"thinking","thinking":"hm","signature":""}]"#;
+    for content in [TEXT, unsigned] {
+        let mut lines = with_parallel_calls();
+        lines[1].4 = content;
+        lines.remove(3);
+        let text = file(&lines).replace("m-c2", "m-c1").replace(r#""uuid":"c1","#, "");
+        let plan = repaired(text.as_bytes());
+        let salvaged = plan.changes.iter().filter(|change| change.kind == ChangeKind::Salvage);
+        assert_eq!((salvaged.count(), &plan.after.missing[..]), (0, &[][..]), "{:?}", kinds(&plan));
+        // Of a large file Claude Code may not read the line.
+        let filler = format!("{{\"type\":\"filler\",\"x\":\"{}\"}}\n", "y".repeat(5 << 20));
+        let plan = super::plan((text + &filler).as_bytes(), &RepairOptions::default());
+        assert!(kinds(&plan).iter().any(|(kind, _)| *kind == "salvage"), "{:?}", kinds(&plan));
+    }
+}
+
+#[test]
 fn no_message_is_exchanged_for_another_one() {
     // One message a second, so that Claude Code bridges what is lost. A prompt is there twice, and the prompt after its reply is torn.
     let one = |number: i64, uuid: &str| {

@@ -23,7 +23,7 @@ pub(super) fn may_have_any(session: &Session) -> bool {
 
 /// Returns the messages of a file that Claude Code does not load because they lack something that can be added.
 pub(super) fn named(file: &[u8]) -> (Edits, Places) {
-    let mut found = Unnamed::default();
+    let mut found = Unnamed { is_large: file.len() > LARGE, ..Unnamed::default() };
     for entry in Entries::of(file) {
         found.add(&entry);
         if entry.kind() == Kind::Noise {
@@ -38,6 +38,9 @@ const ATTEMPTS: usize = 64;
 
 /// The search for objects that span lines reads at most this many times the bytes of the file.
 const MOST_SEARCHED: usize = 64;
+
+/// Of larger files Claude Code reads only a part (`CHAIN.md`, 2.0a).
+const LARGE: usize = 5 << 20;
 
 /// What has to be known about a message to tell whether it hangs on a line before it that lost its uuid.
 struct Message {
@@ -87,6 +90,12 @@ struct Unnamed {
     /// All messages, in the order of the file.
     messages: Vec<Message>,
     candidates: Vec<(Vec<u8>, u64, u64)>,
+    /// The ids of the replies of which a line has a uuid.
+    replies: HashSet<String>,
+    /// Whether Claude Code reads only a part of the file.
+    is_large: bool,
+    /// The place of the last entry without a uuid: the one of them that Claude Code keeps.
+    kept_without_id: Option<u64>,
     /// How many bytes were read in search of objects that span lines.
     searched: usize,
 }
@@ -107,11 +116,15 @@ impl Unnamed {
             return;
         }
         let id = body.text("uuid");
+        if id.is_none() && kind.is_message() {
+            self.kept_without_id = Some(place);
+        }
         let parent = body.text("parentUuid").map(std::borrow::Cow::into_owned);
         self.messages.push(Message { place, parent, step: Step::of(body) });
         if let (Some(id), true) = (&id, kind.is_message()) {
             self.ids.insert(id.clone().into_owned());
             self.contents.insert(content_of(body));
+            self.replies.extend(reply_of(body));
         } else if kind.is_prompt_or_reply() || role.is_some() {
             self.candidates.push((on_one_line(body.bytes()), place, line));
         }
@@ -172,7 +185,7 @@ impl Unnamed {
             let own = body.text("uuid").map(std::borrow::Cow::into_owned);
             let is_there = match &own {
                 Some(own) => self.ids.contains(own),
-                None => self.contents.contains(&content_of(body)),
+                None => self.contents.contains(&content_of(body)) || self.is_sent_with_its_reply(body, place),
             };
             if is_there {
                 continue;
@@ -184,10 +197,19 @@ impl Unnamed {
             if !Entry::new(&json).kind().is_message() && (role == "user" || role == "assistant") {
                 json = set(&json, "type", &quote(&role));
             }
+            self.replies.extend(reply_of(body));
             places.insert(uuid.clone(), place);
             edits.put(&uuid, json, ChangeKind::Salvage, Some(line));
         }
         (edits, places)
+    }
+
+    /// Returns whether Claude Code sends a line without a uuid with the other lines of its reply: it keeps the last entry without a uuid
+    /// (`CHAIN.md`, 1.2) and adds all lines of a reply (5.1). With a uuid the line would be sent twice.
+    fn is_sent_with_its_reply(&self, body: Value<'_>, place: u64) -> bool {
+        !self.is_large
+            && self.kept_without_id == Some(place)
+            && reply_of(body).is_some_and(|reply| self.replies.contains(&reply))
     }
 
     /// Returns the uuid that a message had, if a message behind it names it. The search ends where the conversation goes on without the
@@ -205,6 +227,12 @@ impl Unnamed {
         }
         None
     }
+}
+
+/// Returns the id of the reply that an entry is a line of.
+fn reply_of(body: Value<'_>) -> Option<String> {
+    body.text("type").filter(|kind| kind == "assistant")?;
+    body.get("message")?.text("id").map(std::borrow::Cow::into_owned)
 }
 
 /// Returns the type and the content of a message.
