@@ -298,15 +298,20 @@ mod tests {
         assert_eq!(read(1000), ("one two three".to_owned(), 0));
         assert_eq!(read(10), ("one two".to_owned(), 6));
         assert_eq!(read(2), (String::new(), 13));
-        // Without white space near the bound, only the end is left out, and no character of it is cut.
+        // Without white space near the bound, no character is cut.
         let kettle = "é".repeat(20_000);
         for text in [kettle.clone(), format!("one {kettle}")] {
             fs::write(results.join("a.txt"), &text).unwrap();
             for most in [30_000, 30_001] {
                 let (found, left) = read(most);
                 assert!(text.starts_with(&found) && found.len() as u64 + left == text.len() as u64);
-                assert!((25_000..=26_000).contains(&found.len()), "{}", found.len());
+                assert!((29_990..=30_000).contains(&found.len()), "{}", found.len());
             }
+        }
+        // Wherever the bound is, nothing of a token that it cuts is left.
+        fs::write(results.join("a.txt"), format!(r#"{{"a":"b","t":"{}"}}"#, "x".repeat(40))).unwrap();
+        for most in 16..50 {
+            assert!(!read(most).0.contains('x'), "{most}");
         }
         let gone = SpilledOutput { path: "b.txt".into(), size: None };
         assert_eq!(snapshot.spilled_text(&gone, 10, None).unwrap(), None);

@@ -10,9 +10,6 @@ use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
 use crate::symlink_guard::SymlinkGuard;
 
-/// So many bytes at most are left out at the end of what was read.
-const LONGEST_TAIL: usize = 4 << 10;
-
 /// The beginning of output that was too long for the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpilledText {
@@ -48,16 +45,17 @@ impl SpilledText {
     }
 }
 
-/// Returns how much to keep of the beginning of a text. A word that is cut may be a secret, and is not recognised as one any more, so the text
-/// ends at white space. Some output has none, such as JSON in one line: so much of it is left out that hardly any secret is cut and still there.
+/// Returns how much to keep of the beginning of a text. A token that is cut is not recognised as a secret any more. So the text ends behind a sign
+/// that no token has: white space, a quotation mark of JSON in one line, or a character of another script.
 fn end_of_words(beginning: &[u8]) -> usize {
-    let tail = beginning.len().saturating_sub(LONGEST_TAIL);
-    if let Some(end) = beginning[tail..].iter().rposition(u8::is_ascii_whitespace) {
-        return tail + end;
+    let is_outside = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'"' || !byte.is_ascii();
+    let last = beginning.iter().rposition(is_outside);
+    let end = last.map_or(0, |last| last + usize::from(!beginning[last].is_ascii_whitespace()));
+    match std::str::from_utf8(&beginning[..end]) {
+        // The last character is cut, too.
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => end,
     }
-    let is_inside_character = |end: &usize| beginning.get(*end).is_some_and(|byte| byte & 0xC0 == 0x80);
-    // A character has at most four bytes; a file need not be text.
-    (tail.saturating_sub(3)..=tail).rev().find(|end| !is_inside_character(end)).unwrap_or(tail)
 }
 
 impl TranscriptFile {

@@ -160,7 +160,10 @@ pub(crate) fn read(line: &str, form: Form, marks: &[Mark], addresses: Addresses)
                 let (count, length) = backspaces(bytes, at, form);
                 // The characters before are those that a terminal overwrites.
                 let before: usize = line[..at].chars().rev().take(count).map(char::len_utf8).sum();
-                specials.push((at - before, Special::Terminal(before + length)));
+                // What is read in another way already stays so.
+                let read = specials.last().map_or(0, |(start, special)| start + special.length());
+                let start = read.max(at - before);
+                specials.push((start, Special::Terminal(at + length - start)));
                 length
             }
             Some(special) => {
@@ -237,7 +240,8 @@ fn special(bytes: &[u8], at: usize, form: Form) -> Option<Special> {
         b'&' => reference(rest),
         0x08 => Some(Special::Erased(1)),
         0x1b => special_at(rest),
-        0xc2.. => hidden_at(rest).map(Special::Terminal),
+        // The first bytes of the characters that are hidden: most characters of other scripts have others.
+        0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xef => hidden_at(rest).map(Special::Terminal),
         b'\\' => {
             let backslashes = backslashes(rest);
             match &rest[backslashes..] {

@@ -42,6 +42,9 @@ const MOST_SEARCHED: usize = 64;
 /// Of larger files Claude Code reads only a part (`CHAIN.md`, 2.0a).
 const LARGE: usize = 5 << 20;
 
+/// A message that names one that lost its uuid is among so many behind it. Without a limit, the work would not be linear.
+const MOST_BEHIND: usize = 256;
+
 /// What has to be known about a message to tell whether it hangs on a line before it that lost its uuid.
 struct Message {
     place: u64,
@@ -217,11 +220,17 @@ impl Unnamed {
     fn lost_uuid_of(&self, body: Value<'_>, place: u64) -> Option<String> {
         let own_step = Step::of(body);
         let first = self.messages.partition_point(|message| message.place <= place);
-        for message in &self.messages[first..] {
+        for message in self.messages[first..].iter().take(MOST_BEHIND) {
             if let Some(parent) = message.parent.as_ref().filter(|parent| !self.ids.contains(*parent)) {
                 return Some(parent.clone());
             }
-            if message.step != Step::Within && (message.step == Step::Prompt || message.step != own_step) {
+            let goes_on = match &message.step {
+                Step::Within => false,
+                Step::Prompt => true,
+                // Lines without the id of a reply are replies of their own.
+                Step::Reply(id) => id.is_empty() || message.step != own_step,
+            };
+            if goes_on {
                 return None;
             }
         }

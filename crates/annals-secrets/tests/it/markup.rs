@@ -55,6 +55,7 @@ fn a_token_is_found_with_markup_in_the_middle_of_it() {
         format!("{prefix}{first}\u{2060}\u{feff}{rest}"),
         format!("{prefix}{first}x\u{8}{rest}"),
         format!("{prefix}{first}xyz\u{8}\u{8}\u{8}{rest}"),
+        format!("{prefix}{first}\\_\u{8}\u{8}{rest}"),
         format!("{prefix}{first}\u{fe0f}{rest}"),
         format!("{prefix}{first}\u{ad}{rest}"),
         format!("{prefix}{first}\u{200e}{rest}"),

@@ -14,12 +14,7 @@ pub(crate) fn set_roots(roots: &[String]) {
 
 /// Returns a command that searches the same config folders as the one that prints it: a session may have the same id in others.
 pub(crate) fn command(words: &str) -> String {
-    let roots = ROOTS.get().map_or("", String::as_str);
-    // Arguments behind `--` belong to another program.
-    match words.split_once(" -- ") {
-        Some((own, other)) => format!("{own}{roots} -- {other}"),
-        None => format!("{words}{roots}"),
-    }
+    format!("{words}{}", ROOTS.get().map_or("", String::as_str))
 }
 
 /// Returns a word as a shell takes it.
