@@ -249,7 +249,8 @@ impl<'a> JsonStr<'a> {
     /// ```
     /// # use annals_transcript::json::Value;
     /// let long = Value::new(br#""one\ntwo\nthree""#).unwrap().as_str().unwrap();
-    /// assert_eq!(long.decode_beginning(5), "one\ntwo");
+    /// let beginning = long.decode_beginning(5);
+    /// assert!(long.decode().starts_with(&*beginning) && (5..13).contains(&beginning.len()));
     /// assert_eq!(long.decode_beginning(50), long.decode());
     /// ```
     pub fn decode_beginning(self, bytes: usize) -> Cow<'a, str> {
