@@ -105,9 +105,10 @@ pub(crate) fn update(engine: &Engine, now: Timestamp) -> Result<bool, Error> {
 /// processes that ask at the same moment may both get `true`; [`update`] then does the work once.
 pub(crate) fn claim_update(engine: &Engine, now: Timestamp) -> bool {
     let mark = engine.home().recent_usage_mark();
+    // Another process may have made the mark after this one looked at the clock, so the mark may be later than `now`.
     let is_recent = |modified: std::time::SystemTime| {
         Timestamp::try_from(modified)
-            .is_ok_and(|asked| (0..UPDATE_MS).contains(&(now.as_millisecond() - asked.as_millisecond())))
+            .is_ok_and(|asked| (now.as_millisecond() - asked.as_millisecond()).abs() < UPDATE_MS)
     };
     if fs::metadata(&mark).and_then(|metadata| metadata.modified()).is_ok_and(is_recent) {
         return false;

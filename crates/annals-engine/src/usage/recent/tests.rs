@@ -100,8 +100,13 @@ fn one_process_counts_at_most_once_a_minute() {
     assert!(!update(&engine, at(500)).unwrap(), "another process counts");
     let now = Timestamp::now();
     assert_eq!([claim_update(&engine, now), claim_update(&engine, now)], [true, false]);
-    let later = now + jiff::SignedDuration::from_secs(61);
-    assert!(claim_update(&engine, later));
+    let after = |seconds| now + jiff::SignedDuration::from_secs(seconds);
+    assert!(
+        !claim_update(&engine, after(-2)),
+        "this process looked at the clock before the other made its mark"
+    );
+    assert!(claim_update(&engine, after(90)));
+    assert!(claim_update(&engine, after(-90)), "the clock was set back");
 }
 
 #[test]
