@@ -41,7 +41,7 @@ use crate::commands::completions;
 use crate::failure::Failure;
 use crate::output;
 
-use change::{BULK_HELP, TAG_USAGE, UNARCHIVE_HELP, all_of_them, hidden};
+use change::{BULK_HELP, TAG_USAGE, UNARCHIVE_HELP, hidden};
 use files::FILES_HELP;
 #[cfg(feature = "search")]
 use index::INDEX_HELP;
@@ -90,7 +90,17 @@ pub(crate) struct Args {
 /// Returns the command line with everything that its definition cannot say: groups, examples, completions of sessions. It takes
 /// longer to build than the definition, so only what prints it uses it.
 pub(crate) fn command() -> clap::Command {
-    let command = help::complete(Args::command());
+    command_with(clap::ColorChoice::Auto)
+}
+
+/// Does the same, with help and messages in the given colours.
+pub(crate) fn command_with(color: clap::ColorChoice) -> clap::Command {
+    let mut command = help::complete(Args::command()).color(color);
+    // The arguments of commands are defined only now.
+    command.build();
+    // `serve` refuses `--reveal`, and has `--allow-reveal`.
+    let hide_reveal = |arg: Arg| if arg.get_id() == "reveal" { hidden(arg) } else { arg };
+    let command = command.mut_subcommand("serve", |serve| serve.mut_args(hide_reveal));
     let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
     names
         .into_iter()
@@ -286,7 +296,9 @@ impl Command {
     }
 }
 
+// Only the arguments of the command that is run are defined: those of all commands are half of the time in which a short command starts.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// List sessions, most recently active first; archived ones are left out
     List(List),
@@ -358,10 +370,10 @@ pub(crate) enum Command {
     /// Restore a session from the trash, or list the trash
     Restore(Restore),
     /// Archive sessions, as Claude Code does; lists leave them out
-    #[command(after_help = BULK_HELP, mut_arg("archived", hidden), mut_arg("all", all_of_them))]
+    #[command(after_help = BULK_HELP)]
     Archive(Archive),
     /// Take sessions out of the archive
-    #[command(after_help = UNARCHIVE_HELP, mut_arg("archived", hidden), mut_arg("all", all_of_them))]
+    #[command(after_help = UNARCHIVE_HELP)]
     Unarchive(Archive),
     /// Give a session back what Claude Code would lose of it
     #[command(after_help = REPAIR_HELP)]

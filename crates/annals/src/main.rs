@@ -46,7 +46,7 @@ fn parse() -> Result<Args, Failure> {
         let cleaned =
             std::env::args_os().map(|argument| clean(&argument.to_string_lossy()).into_owned().into());
         let color = args::color_of_help(std::env::args_os());
-        match Args::read(args::command().color(color), cleaned) {
+        match Args::read(args::command_with(color), cleaned) {
             Err(error) => error.exit(),
             // Only the removed characters were wrong.
             Ok(_) => Err(Failure::arguments(&error)),
@@ -57,7 +57,7 @@ fn parse() -> Result<Args, Failure> {
 /// Returns how secrets are masked in what the command prints; `None` if everything is printed as it is.
 fn masking(args: &Args, engine: &Engine) -> Result<Option<Masking>, Failure> {
     match &args.command {
-        Command::Serve(serve) if args.global.reveal || serve.reveal => Err(Failure::usage(
+        Command::Serve(_) if args.global.reveal => Err(Failure::usage(
             "a server masks keys, tokens and passwords unless a request asks for them; it has no `--reveal`",
             "`annals serve --allow-reveal` lets requests ask, with the parameter `reveal`",
         )),

@@ -79,6 +79,7 @@ pub(crate) struct Fork {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("archived", hidden), mut_arg("all", all_of_them))]
 pub(crate) struct Archive {
     /// Sessions: their ids or at least 4 characters of them, their titles, `latest`, or the paths of their transcripts
     #[arg(value_name = "SESSION")]

@@ -85,12 +85,13 @@ pub(super) fn mark_words(arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.iter().all(|argument| argument != "search") {
         return arguments;
     }
-    let mut command = Args::command();
-    command.build();
-    let Some(search) = command.find_subcommand("search") else { return arguments };
+    let command = Args::command();
+    let Some(mut search) = command.find_subcommand("search").cloned() else { return arguments };
+    search.build();
     let mut options: Vec<(String, bool)> =
         ["-h", "--help", "-V", "--version"].map(|name| (name.to_owned(), false)).into();
-    for option in search.get_arguments().filter(|option| !option.is_positional()) {
+    let defined = command.get_arguments().chain(search.get_arguments());
+    for option in defined.filter(|option| !option.is_positional()) {
         let takes_value = option.get_action().takes_values();
         options.extend(option.get_long().map(|name| (format!("--{name}"), takes_value)));
         options.extend(option.get_short().map(|name| (format!("-{name}"), takes_value)));

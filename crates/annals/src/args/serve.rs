@@ -46,9 +46,6 @@ pub(crate) struct Serve {
     /// Send keys, tokens and passwords as they are to those who ask for it with `reveal`; otherwise they are masked for all
     #[arg(long)]
     pub(crate) allow_reveal: bool,
-    /// Shadows the global `--reveal`, which `serve` refuses: use `--allow-reveal`
-    #[arg(long, hide = true)]
-    pub(crate) reveal: bool,
     /// Check all files twice a second instead of waiting for notifications of the system: for network drives
     #[arg(long)]
     pub(crate) poll: bool,
