@@ -104,9 +104,23 @@ pub(crate) fn command_with(color: clap::ColorChoice) -> clap::Command {
     let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
     names
         .into_iter()
-        .fold(command, |command, name| command.mut_subcommand(name, |one| one.mut_args(with_completer)))
+        .fold(command, |command, name| {
+            command.mut_subcommand(name, |one| with_globals_last(one.mut_args(with_completer)))
+        })
         .mut_args(with_completer)
 }
+
+/// Lists the options that every command has behind those of the command.
+fn with_globals_last(command: clap::Command) -> clap::Command {
+    let mut order = LAST..;
+    let next = |arg: Arg| {
+        if arg.is_global_set() { arg.display_order(order.next().expect("an endless range")) } else { arg }
+    };
+    command.mut_args(next)
+}
+
+/// The place of such options in the help; no command has as many of its own.
+const LAST: usize = 500;
 
 /// Lets shells complete the sessions or paths of an argument that takes one.
 fn with_completer(arg: Arg) -> Arg {
@@ -297,6 +311,7 @@ impl Command {
 }
 
 // Only the arguments of the command that is run are defined: those of all commands are half of the time in which a short command starts.
+// Structs that commands flatten have plain comments: clap would show a doc comment instead of what the command does.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {

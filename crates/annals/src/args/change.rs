@@ -108,7 +108,7 @@ pub(crate) struct Tombstone {
     pub(crate) safety: Safety,
 }
 
-/// Options of commands that rewrite or move files.
+// Options of commands that rewrite or move files.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Safety {
     /// Print what would be done, and change nothing

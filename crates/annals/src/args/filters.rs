@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::moment::{Period, end, moment, period};
 use crate::failure::Failure;
 
-/// Which sessions a list shows, or a command changes.
+// Which sessions a list shows, or a command changes.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct Filters {

@@ -179,6 +179,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_help_of_a_command_begins_with_what_the_list_of_commands_says() {
+        let list = super::super::Args::command();
+        let mut complete = super::super::command();
+        for command in list.get_subcommands().filter(|one| !one.is_hide_set()) {
+            let about = command.get_about().expect("every command says what it does").to_string();
+            let built = complete.find_subcommand_mut(command.get_name()).unwrap();
+            let help = built.render_long_help().to_string();
+            let beginning = help.split("\n\n").next().unwrap_or_default().replace('\n', " ");
+            assert!(beginning.starts_with(&about), "{}: {beginning}", command.get_name());
+            let option = |name: &str| help.find(&format!("      --{name}")).unwrap_or(usize::MAX);
+            let own = built
+                .get_arguments()
+                .filter(|arg| !arg.is_global_set() && !arg.is_hide_set() && arg.get_help_heading().is_none());
+            let names = own.filter_map(|arg| arg.get_long()).filter(|&name| name != "help");
+            let offsets = names.map(option).filter(|&at| at != usize::MAX);
+            assert!(offsets.max().is_none_or(|own| own < option("json")), "{}: {help}", command.get_name());
+        }
+    }
+
+    #[test]
     fn every_command_is_in_one_group_and_has_examples_that_parse() {
         let all = complete(super::super::Args::command());
         for command in all.get_subcommands().filter(|one| !one.is_hide_set()) {

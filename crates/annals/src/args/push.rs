@@ -36,7 +36,7 @@ pub(crate) struct Push {
     pub(crate) access: RemoteAccess,
 }
 
-/// How a server on another machine is accessed.
+// How a server on another machine is accessed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoteAccess {
     /// Read the token for the server from this file [default: `$ANNALS_REMOTE_TOKEN`]

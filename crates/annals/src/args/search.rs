@@ -126,8 +126,8 @@ fn unmarked_word(word: &str) -> Result<String, String> {
     Ok(word.strip_prefix(WORD_MARK).unwrap_or(word).to_owned())
 }
 
-/// Which messages are searched. They have the names of the filters of `list`, and say something about messages where those say
-/// it about sessions.
+// Which messages are searched. They have the names of the filters of `list`, and say something about messages where those say
+// it about sessions.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct SearchFilters {

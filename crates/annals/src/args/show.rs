@@ -89,7 +89,7 @@ pub(crate) struct Turns {
     pub(crate) pause: Pause,
 }
 
-/// How long a pause makes a turn a resumption.
+// How long a pause makes a turn a resumption.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Pause {
     /// A turn that starts more than MINUTES after the previous one ended counts as a resumption

@@ -70,7 +70,7 @@ pub(crate) struct UsageForget {
     pub(crate) yes: bool,
 }
 
-/// Which responses count.
+// Which responses count.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct UsageFilters {
