@@ -13,10 +13,10 @@ use annals_transcript::Entry;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::content::{Block, ToolResult, ToolUse};
 use annals_transcript::conversation::{Conversation, Transcript};
-use annals_transcript::entry::view::{Assistant, SpilledOutput, ToolUseResult, User};
+use annals_transcript::entry::view::{Assistant, SpilledOutput, ToolUseResult};
 use annals_transcript::full_view::Step;
 use annals_transcript::item::{Item, Notice, Part};
-use annals_transcript::json::Value;
+use annals_transcript::json::{JsonStr, Value};
 use annals_transcript::prompt::{Input, InputKind};
 use annals_transcript::session::{BlockKind, Id, IdTexts};
 use annals_transcript::tool::{Call, State};
@@ -165,7 +165,6 @@ struct Parsed<'l> {
     ids: Vec<Option<Id>>,
     /// The offset of the block of each part that is a call.
     offsets: Vec<Option<u64>>,
-    cwd: OnceCell<Option<Cow<'l, str>>>,
 }
 
 impl<'l> Parsed<'l> {
@@ -176,15 +175,11 @@ impl<'l> Parsed<'l> {
         let session = conversation.session();
         let ids = calls_of(session, &session.nodes()[node], &item);
         let offsets = offsets_of(session, &session.nodes()[node], &item, &ids);
-        Self { line, entry, item, ids, offsets, cwd: OnceCell::new() }
+        Self { line, entry, item, ids, offsets }
     }
 
-    fn cwd(&self) -> Option<&str> {
-        let read = || {
-            count_parsed(&self.line.bytes);
-            self.entry.body().and_then(|body| body.text("cwd"))
-        };
-        self.cwd.get_or_init(read).as_deref()
+    fn cwd(&self) -> Option<Cow<'l, str>> {
+        self.entry.head().cwd.map(JsonStr::decode)
     }
 }
 
@@ -213,7 +208,7 @@ impl Answer {
                 results.entry(id.into_owned()).or_default().push(place(Block::ToolResult(result).value()));
             }
         }
-        let output = match entry.view::<User>().and_then(|user| user.tool_use_result()) {
+        let output = match entry.tool_use_result() {
             Some(ToolUseResult::Object(object)) => Some(place(object)),
             _ => None,
         };
@@ -620,6 +615,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         work: impl FnOnce(CallParts<'_>, Option<&ReadLine>) -> R,
     ) -> Result<R, T::Error> {
         let cwd = parsed.cwd();
+        let cwd = cwd.as_deref();
         let Some((node, result)) = found.and_then(|found| found.result) else {
             return Ok(work(CallParts::new(*call, None, None, cwd, self.target), None));
         };

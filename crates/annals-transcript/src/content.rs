@@ -70,7 +70,7 @@ impl<'a> Content<'a> {
     /// Returns whether its [`text`](Self::text) is a short one. Long texts are not decoded for this.
     pub(crate) fn is_text(self, short: &str) -> bool {
         // An escape of six bytes stands for one byte of text or more.
-        let may_be_equal = |text: Text<'_>| text.raw().is_none_or(|raw| raw.raw().len() <= 6 * short.len());
+        let may_be_equal = |text: Text<'_>| text.raw.is_none_or(|raw| raw.raw().len() <= 6 * short.len());
         let is_short = || {
             self.blocks().all(|block| match block {
                 Block::Text(text) => may_be_equal(text),
@@ -115,19 +115,23 @@ impl<'a> Block<'a> {
     /// Reads a block from a value.
     pub fn new(value: Value<'a>) -> Self {
         if value.as_str().is_some() {
-            return Block::Text(Text(value));
+            return Block::Text(Text { value, raw: value.as_str() });
         }
-        match value.text("type").as_deref() {
-            Some("text") => Block::Text(Text(value)),
+        let members = BlockMembers::of(value);
+        let BlockMembers { text, id, tool_use_id, name, input, content, is_error, .. } = members;
+        let call = ToolUse { value, id, name, input };
+        let result = ToolResult { value, tool_use_id, content, is_error };
+        match members.type_name.map(JsonStr::decode).as_deref() {
+            Some("text") => Block::Text(Text { value, raw: text }),
             Some("thinking") => Block::Thinking(Thinking(value)),
             Some("redacted_thinking") => Block::RedactedThinking(RedactedThinking(value)),
-            Some("tool_use") => Block::ToolUse(ToolUse(value)),
-            Some("server_tool_use" | "mcp_tool_use") => Block::ServerToolUse(ToolUse(value)),
-            Some("tool_result") => Block::ToolResult(ToolResult(value)),
+            Some("tool_use") => Block::ToolUse(call),
+            Some("server_tool_use" | "mcp_tool_use") => Block::ServerToolUse(call),
+            Some("tool_result") => Block::ToolResult(result),
             Some("tool_reference") => Block::ToolReference(ToolReference(value)),
             Some("image") => Block::Image(Media(value)),
             Some("document") => Block::Document(Media(value)),
-            Some(name) if name.ends_with("_tool_result") => Block::ServerToolResult(ToolResult(value)),
+            Some(name) if name.ends_with("_tool_result") => Block::ServerToolResult(result),
             _ => Block::Other(value),
         }
     }
@@ -135,13 +139,13 @@ impl<'a> Block<'a> {
     /// Returns the JSON value of the block.
     pub fn value(self) -> Value<'a> {
         match self {
-            Block::Text(Text(value))
+            Block::Text(Text { value, .. })
             | Block::Thinking(Thinking(value))
             | Block::RedactedThinking(RedactedThinking(value))
-            | Block::ToolUse(ToolUse(value))
-            | Block::ServerToolUse(ToolUse(value))
-            | Block::ToolResult(ToolResult(value))
-            | Block::ServerToolResult(ToolResult(value))
+            | Block::ToolUse(ToolUse { value, .. })
+            | Block::ServerToolUse(ToolUse { value, .. })
+            | Block::ToolResult(ToolResult { value, .. })
+            | Block::ServerToolResult(ToolResult { value, .. })
             | Block::ToolReference(ToolReference(value))
             | Block::Image(Media(value))
             | Block::Document(Media(value))
@@ -155,19 +159,84 @@ impl<'a> Block<'a> {
     }
 }
 
+/// The members of a block that its views and its kind need, found in one pass: a result may be megabytes long. Of several members with the
+/// same key, the last one counts.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct BlockMembers<'a> {
+    pub(crate) type_name: Option<JsonStr<'a>>,
+    pub(crate) text: Option<JsonStr<'a>>,
+    pub(crate) id: Option<JsonStr<'a>>,
+    pub(crate) tool_use_id: Option<JsonStr<'a>>,
+    pub(crate) is_error: bool,
+    pub(crate) content: Option<Value<'a>>,
+    name: Option<JsonStr<'a>>,
+    input: Option<Value<'a>>,
+}
+
+/// The key of such a member.
+#[derive(Clone, Copy)]
+enum BlockKey {
+    Type,
+    Text,
+    Id,
+    ToolUseId,
+    IsError,
+    Content,
+    Name,
+    Input,
+}
+
+impl<'a> BlockMembers<'a> {
+    pub(crate) fn of(block: Value<'a>) -> Self {
+        let mut members = Self::default();
+        block.members().for_each(|(key, value)| members.add(key, value));
+        members
+    }
+
+    pub(crate) fn add(&mut self, key: JsonStr<'a>, value: Value<'a>) {
+        let key = key.named(|key| {
+            Some(match key {
+                b"type" => BlockKey::Type,
+                b"text" => BlockKey::Text,
+                b"id" => BlockKey::Id,
+                b"tool_use_id" => BlockKey::ToolUseId,
+                b"is_error" => BlockKey::IsError,
+                b"content" => BlockKey::Content,
+                b"name" => BlockKey::Name,
+                b"input" => BlockKey::Input,
+                _ => return None,
+            })
+        });
+        match key {
+            Some(BlockKey::Type) => self.type_name = value.as_str(),
+            Some(BlockKey::Text) => self.text = value.as_str(),
+            Some(BlockKey::Id) => self.id = value.as_str(),
+            Some(BlockKey::ToolUseId) => self.tool_use_id = value.as_str(),
+            Some(BlockKey::IsError) => self.is_error = value.as_bool() == Some(true),
+            Some(BlockKey::Content) => self.content = Some(value),
+            Some(BlockKey::Name) => self.name = value.as_str(),
+            Some(BlockKey::Input) => self.input = Some(value).filter(|input| !input.is_null()),
+            None => {}
+        }
+    }
+}
+
 /// Text of a message.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a>(Value<'a>);
+pub struct Text<'a> {
+    value: Value<'a>,
+    raw: Option<JsonStr<'a>>,
+}
 
 impl<'a> Text<'a> {
     /// Returns the text; empty if the block has none.
     pub fn text(&self) -> Cow<'a, str> {
-        self.raw().map(JsonStr::decode).unwrap_or_default()
+        self.raw.map(JsonStr::decode).unwrap_or_default()
     }
 
     /// Returns the text if it has at most so many bytes, and otherwise its beginning, which has at least so many.
     pub fn beginning(&self, bytes: usize) -> Cow<'a, str> {
-        self.raw().map(|raw| raw.decode_beginning(bytes)).unwrap_or_default()
+        self.raw.map(|raw| raw.decode_beginning(bytes)).unwrap_or_default()
     }
 
     /// Returns whether the text is white space only, or empty. Nearly every text begins with a visible character and need not be decoded.
@@ -175,11 +244,7 @@ impl<'a> Text<'a> {
         let begins_visibly = |raw: JsonStr<'_>| {
             raw.raw().first().is_some_and(|&first| first.is_ascii_graphic() && first != b'\\')
         };
-        !self.raw().is_some_and(begins_visibly) && self.text().trim().is_empty()
-    }
-
-    fn raw(&self) -> Option<JsonStr<'a>> {
-        self.0.as_str().or_else(|| self.0.get("text")?.as_str())
+        !self.raw.is_some_and(begins_visibly) && self.text().trim().is_empty()
     }
 }
 
@@ -201,31 +266,62 @@ view!(part:
     }
 );
 
-view!(part:
-    /// A call of a tool.
-    ToolUse {
-        /// Returns the id of the call, which the result refers to.
-        id: text "id",
-        /// Returns the name of the tool.
-        name: text "name",
-        /// Returns the arguments.
-        input: value "input",
-        /// Returns who made the call.
-        caller: value "caller",
-    }
-);
+/// A call of a tool.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolUse<'a> {
+    value: Value<'a>,
+    id: Option<JsonStr<'a>>,
+    name: Option<JsonStr<'a>>,
+    input: Option<Value<'a>>,
+}
 
-view!(part:
-    /// The result of a tool call.
-    ToolResult {
-        /// Returns the id of the call.
-        tool_use_id: text "tool_use_id",
-        /// Returns the content: text, or blocks with text, images and tool references.
-        content: content "content",
-        /// Returns whether the tool failed.
-        is_error: flag "is_error",
+impl<'a> ToolUse<'a> {
+    /// Returns the id of the call, which the result refers to.
+    pub fn id(&self) -> Option<Cow<'a, str>> {
+        self.id.map(JsonStr::decode)
     }
-);
+
+    /// Returns the name of the tool.
+    pub fn name(&self) -> Option<Cow<'a, str>> {
+        self.name.map(JsonStr::decode)
+    }
+
+    /// Returns the arguments.
+    pub fn input(&self) -> Option<Value<'a>> {
+        self.input
+    }
+
+    /// Returns who made the call.
+    pub fn caller(&self) -> Option<Value<'a>> {
+        self.value.present("caller")
+    }
+}
+
+/// The result of a tool call.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolResult<'a> {
+    value: Value<'a>,
+    tool_use_id: Option<JsonStr<'a>>,
+    content: Option<Value<'a>>,
+    is_error: bool,
+}
+
+impl<'a> ToolResult<'a> {
+    /// Returns the id of the call.
+    pub fn tool_use_id(&self) -> Option<Cow<'a, str>> {
+        self.tool_use_id.map(JsonStr::decode)
+    }
+
+    /// Returns the content: text, or blocks with text, images and tool references.
+    pub fn content(&self) -> Content<'a> {
+        Content::new(self.content)
+    }
+
+    /// Returns whether the tool failed.
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+}
 
 view!(part:
     /// A tool that a search has found.

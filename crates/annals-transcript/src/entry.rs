@@ -15,7 +15,7 @@ use std::fmt;
 use crate::content::Content;
 use crate::json::{Checked, JsonStr, Unchecked, Value, skip_space};
 use crate::line::Position;
-use view::View;
+use view::{ToolUseResult, View};
 
 /// Parses the `timestamp` of an entry as Claude Code does.
 pub fn parse_time(text: JsonStr<'_>) -> Option<jiff::Timestamp> {
@@ -173,6 +173,13 @@ impl<'a> Entry<'a> {
     /// Returns the content of the message. In old exports it is `message` itself.
     pub fn content(&self) -> Content<'a> {
         Content::new(self.head.content)
+    }
+
+    /// Returns the tool's own output, which Claude Code records beside the result in the content of a user entry.
+    pub fn tool_use_result(&self) -> Option<ToolUseResult<'a>> {
+        let output =
+            self.head.tool_use_result.filter(|output| self.kind() == Kind::User && !output.is_null());
+        output.map(ToolUseResult::new)
     }
 
     /// Returns the name of the session's plan file, which messages repeat.

@@ -13,7 +13,7 @@ use memchr::memmem::Finder;
 
 pub use ids::{Id, IdTexts};
 
-use crate::content::{Block, Content};
+use crate::content::{Block, BlockMembers, Content};
 use crate::entry::view::{Attachment, CompactBoundary, SYNTHETIC, System, SystemKind};
 use crate::entry::{Entry, Flag, Head, Kind, Problem};
 use crate::json::{JsonStr, Value};
@@ -211,73 +211,20 @@ impl BlockKind {
     }
 }
 
-/// The members of a content block that decide its kind.
-#[derive(Default)]
-struct BlockMembers<'a> {
-    name: Option<JsonStr<'a>>,
-    text: Option<JsonStr<'a>>,
-    own_id: Option<JsonStr<'a>>,
-    answered_id: Option<JsonStr<'a>>,
-    is_error: bool,
-    content: Option<Value<'a>>,
-}
-
-/// A member of a content block that decides its kind.
-#[derive(Clone, Copy)]
-enum BlockMember {
-    Name,
-    Text,
-    OwnId,
-    AnsweredId,
-    IsError,
-    Content,
-}
-
-impl<'a> BlockMembers<'a> {
-    fn of(block: Value<'a>) -> Self {
-        let mut members = Self::default();
-        block.members().for_each(|(key, value)| members.add(key, value));
-        members
-    }
-
-    fn add(&mut self, key: JsonStr<'a>, value: Value<'a>) {
-        let member = key.named(|key| {
-            Some(match key {
-                b"type" => BlockMember::Name,
-                b"text" => BlockMember::Text,
-                b"id" => BlockMember::OwnId,
-                b"tool_use_id" => BlockMember::AnsweredId,
-                b"is_error" => BlockMember::IsError,
-                b"content" => BlockMember::Content,
-                _ => return None,
-            })
-        });
-        match member {
-            Some(BlockMember::Name) => self.name = value.as_str(),
-            Some(BlockMember::Text) => self.text = value.as_str(),
-            Some(BlockMember::OwnId) => self.own_id = value.as_str(),
-            Some(BlockMember::AnsweredId) => self.answered_id = value.as_str(),
-            Some(BlockMember::IsError) => self.is_error = value.as_bool() == Some(true),
-            Some(BlockMember::Content) => self.content = Some(value),
-            None => {}
-        }
-    }
-
-    /// Returns the kind of the block, and the id of the call that it makes or answers.
-    fn kind(&self) -> (BlockKind, Option<JsonStr<'a>>) {
-        let Some(name) = self.name else { return (BlockKind::Malformed, None) };
-        match &*name.decode_bytes() {
-            b"text" => (self.text.map_or(BlockKind::Malformed, BlockKind::of_text), None),
-            b"thinking" | b"redacted_thinking" => (BlockKind::Thinking, None),
-            b"tool_use" => (BlockKind::ToolUse, self.own_id),
-            b"tool_result" => (BlockKind::ToolResult(self.is_error), self.answered_id),
-            b"server_tool_use" | b"mcp_tool_use" => (BlockKind::ServerToolUse, self.own_id),
-            b"advisor_tool_result" => (BlockKind::AdvisorResult, self.answered_id),
-            b"fallback" => (BlockKind::Fallback, None),
-            b"image" => (BlockKind::Image, None),
-            _ if self.answered_id.is_some() => (BlockKind::ServerToolResult, self.answered_id),
-            _ => (BlockKind::Other, None),
-        }
+/// Returns the kind of a content block with these members, and the id of the call that it makes or answers.
+fn kind_of<'a>(block: &BlockMembers<'a>) -> (BlockKind, Option<JsonStr<'a>>) {
+    let Some(name) = block.type_name else { return (BlockKind::Malformed, None) };
+    match &*name.decode_bytes() {
+        b"text" => (block.text.map_or(BlockKind::Malformed, BlockKind::of_text), None),
+        b"thinking" | b"redacted_thinking" => (BlockKind::Thinking, None),
+        b"tool_use" => (BlockKind::ToolUse, block.id),
+        b"tool_result" => (BlockKind::ToolResult(block.is_error), block.tool_use_id),
+        b"server_tool_use" | b"mcp_tool_use" => (BlockKind::ServerToolUse, block.id),
+        b"advisor_tool_result" => (BlockKind::AdvisorResult, block.tool_use_id),
+        b"fallback" => (BlockKind::Fallback, None),
+        b"image" => (BlockKind::Image, None),
+        _ if block.tool_use_id.is_some() => (BlockKind::ServerToolResult, block.tool_use_id),
+        _ => (BlockKind::Other, None),
     }
 }
 
@@ -574,7 +521,7 @@ impl Session {
         }
         let mut answered = None;
         let mut add = |block: Value<'_>, members: &BlockMembers<'_>| {
-            let (kind, tool) = members.kind();
+            let (kind, tool) = kind_of(members);
             if let BlockKind::ToolResult(_) = kind {
                 answered = Some(answered == Some(true) || turn::is_output(Content::new(members.content)));
             }

@@ -103,7 +103,7 @@ impl ResultStates {
     /// Reads what concerns all results of an entry.
     pub fn of(entry: &Entry<'_>) -> Self {
         let user = entry.view::<User<'_>>();
-        let output = user.as_ref().and_then(User::tool_use_result);
+        let output = entry.tool_use_result();
         let denial = user.as_ref().and_then(User::tool_denial);
         let is_interrupted =
             matches!(output, Some(ToolUseResult::Object(object)) if object.flag("interrupted"));

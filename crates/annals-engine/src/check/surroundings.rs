@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use annals_transcript::entry::view::{SpilledOutput, ToolUseResult, User};
+use annals_transcript::entry::view::{SpilledOutput, ToolUseResult};
 use annals_transcript::paths::SessionPaths;
 use annals_transcript::project::folder_name;
 use annals_transcript::{Entry, Flag, Kind, Problem};
@@ -69,8 +69,7 @@ impl Signs {
         if output.is_none_or(|output| NAME.find(output.bytes()).is_none()) {
             return;
         }
-        let result = entry.view::<User>().and_then(|user| user.tool_use_result());
-        if let Some(spilled) = result.and_then(ToolUseResult::spilled_output) {
+        if let Some(spilled) = entry.tool_use_result().and_then(ToolUseResult::spilled_output) {
             self.spilled.push((entry.at().line, spilled.path.into_owned()));
         }
     }

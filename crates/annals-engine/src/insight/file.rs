@@ -158,11 +158,7 @@ fn call_line(call: &ToolUse<'_>) -> CallLine {
 
 /// Returns the call that an entry answers, if it is an edit, with how many lines that added and removed.
 pub(crate) fn changed_lines_of(entry: &Entry<'_>) -> Option<(String, (u64, u64))> {
-    let Some(ToolUseResult::Object(output)) =
-        entry.view::<User<'_>>().and_then(|user| user.tool_use_result())
-    else {
-        return None;
-    };
+    let Some(ToolUseResult::Object(output)) = entry.tool_use_result() else { return None };
     let changes = changed_lines(output)?;
     let call = entry.content().blocks().find_map(|block| match block {
         Block::ToolResult(result) => result.tool_use_id().map(Cow::into_owned),

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use annals_transcript::content::{Block, Content, ToolUse};
-use annals_transcript::entry::view::{Assistant, Attachment, QueueOperation, ToolUseResult, User};
+use annals_transcript::entry::view::{Assistant, Attachment, QueueOperation, ToolUseResult};
 use annals_transcript::prompt::{InputKind, in_text};
 use annals_transcript::tool::{ResultStates, State};
 use annals_transcript::turn::Tokens;
@@ -126,10 +126,9 @@ impl Evidence {
     }
 
     fn add_user(&mut self, entry: &Entry<'_>) {
-        let Some(user) = entry.view::<User<'_>>() else { return };
         let mut has_results = false;
         let states = ResultStates::of(entry);
-        let output = user.tool_use_result();
+        let output = entry.tool_use_result();
         for block in entry.content().blocks() {
             let Block::ToolResult(result) = block else { continue };
             let Some(call) = result.tool_use_id() else { continue };

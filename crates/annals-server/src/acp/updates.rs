@@ -367,7 +367,7 @@ impl<'a> ResultFacts<'a> {
         if count == 0 {
             return None;
         }
-        let result = user.tool_use_result();
+        let result = entry.tool_use_result();
         let object = match result {
             Some(ToolUseResult::Object(object)) if count == 1 => Some(object),
             _ => None,

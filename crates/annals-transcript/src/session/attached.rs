@@ -1,7 +1,8 @@
 //! The blocks that Claude Code sends for attachments in user messages (CHAIN.md 6.9). Text that it generates for each
 //! request is not among them.
 
-use super::{BlockKind, BlockMembers};
+use super::{BlockKind, kind_of};
+use crate::content::BlockMembers;
 use crate::content::Content;
 use crate::entry::Entry;
 use crate::entry::view::{Attachment, AttachmentKind, QueuedCommand};
@@ -102,14 +103,14 @@ fn is_usual_wrapping(text: &str, queued: &QueuedCommand<'_>) -> bool {
 }
 
 fn kind_of_text(text: Value<'_>) -> BlockKind {
-    text.as_str().map_or_else(|| BlockMembers::of(text).kind().0, BlockKind::of_text)
+    text.as_str().map_or_else(|| kind_of(&BlockMembers::of(text)).0, BlockKind::of_text)
 }
 
 /// Returns the images of a queued prompt. Its text is generated for each request.
 fn images_of_prompt(queued: QueuedCommand<'_>) -> Vec<(Value<'_>, BlockKind)> {
     let blocks =
         queued.prompt().value().filter(|prompt| prompt.is_array()).into_iter().flat_map(Value::items);
-    let kinds = blocks.map(|block| (block, BlockMembers::of(block).kind().0));
+    let kinds = blocks.map(|block| (block, kind_of(&BlockMembers::of(block)).0));
     kinds.filter(|(_, kind)| *kind == BlockKind::Image).collect()
 }
 

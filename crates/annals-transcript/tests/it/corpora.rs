@@ -90,7 +90,7 @@ fn a_patch_changes_one_value_of_any_entry() {
 fn read_views(entry: &Entry<'_>) {
     let content = match entry.kind() {
         Kind::User => entry.view::<User>().map(|user| {
-            let _ = (user.origin(), user.tool_use_result().map(ToolUseResult::spilled_output));
+            let _ = (user.origin(), entry.tool_use_result().map(ToolUseResult::spilled_output));
             entry.content()
         }),
         Kind::Assistant => entry.view::<Assistant>().map(|reply| {

@@ -160,20 +160,23 @@ fn tool_results_come_in_three_shapes() {
     let spilled = result(
         r#"{"stdout":"x","persistedOutputPath":"/t/a.txt","persistedOutputSize":165000,"agentId":"a9"}"#,
     );
-    let found = view::<User>(&spilled).tool_use_result().unwrap();
+    let found = Entry::new(spilled.as_bytes()).tool_use_result().unwrap();
     assert_eq!(
         found.spilled_output().unwrap(),
         SpilledOutput { path: "/t/a.txt".into(), size: Some(165_000) }
     );
     assert_eq!(found.agent_id().unwrap(), "a9");
     let error = result(r#""Error: no such file""#);
-    assert_eq!(view::<User>(&error).tool_use_result().unwrap().as_text().unwrap(), "Error: no such file");
+    assert_eq!(
+        Entry::new(error.as_bytes()).tool_use_result().unwrap().as_text().unwrap(),
+        "Error: no such file"
+    );
     let blocks = result(r#"[{"type":"text","text":"from MCP"}]"#);
-    let Some(ToolUseResult::Blocks(content)) = view::<User>(&blocks).tool_use_result() else {
+    let Some(ToolUseResult::Blocks(content)) = Entry::new(blocks.as_bytes()).tool_use_result() else {
         panic!("blocks")
     };
     assert_eq!(content.text(), "from MCP");
-    assert!(view::<User>(&result("null")).tool_use_result().is_none());
+    assert!(Entry::new(result("null").as_bytes()).tool_use_result().is_none());
 }
 
 #[test]

@@ -46,11 +46,6 @@ impl<'a> User<'a> {
         self.0.present("origin").map(Origin)
     }
 
-    /// Returns the tool's own output, which Claude Code records beside the content block.
-    pub fn tool_use_result(&self) -> Option<ToolUseResult<'a>> {
-        self.0.present("toolUseResult").map(ToolUseResult::new)
-    }
-
     /// Returns the message that this one was copied from, by session and uuid.
     pub fn forked_from(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         let from = self.0.get("forkedFrom")?;
@@ -82,7 +77,7 @@ pub enum ToolUseResult<'a> {
 }
 
 impl<'a> ToolUseResult<'a> {
-    fn new(value: Value<'a>) -> Self {
+    pub(crate) fn new(value: Value<'a>) -> Self {
         if value.is_array() {
             Self::Blocks(Content::new(Some(value)))
         } else if value.is_object() {
