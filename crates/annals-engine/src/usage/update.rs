@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::file_state::FileState;
+use annals_transcript::paths::ConfigFolder;
 use annals_usage::{CountedFile, DecodeError, FileCount, Ledger};
 use rayon::prelude::*;
 
@@ -85,7 +86,7 @@ fn store_error(path: &Path, error: &StoreError) -> Error {
 
 /// Returns whether a path is in a config folder of this engine: the store has files of others, too.
 fn is_inside(engine: &Engine, path: &Path) -> bool {
-    engine.roots().named().any(|root| path.starts_with(root.join("projects")))
+    engine.roots().named().any(|root| path.starts_with(ConfigFolder::new(root).projects()))
 }
 
 fn is_gone(path: &Path) -> bool {
