@@ -218,33 +218,41 @@ impl Chooser<'_> {
         };
         let (lines, between): (Vec<usize>, Vec<usize>) =
             run[..=first_line].iter().partition(|&&slot| reply::of(self.node(slot)).is_some());
-        let has_calls = |slot: usize| reply::calls(self.session, self.node(slot)).next().is_some();
-        let is_silent = |slot: usize| {
-            let node = self.node(slot);
-            matches!(node.kind, Kind::System | Kind::Attachment) && !node.has(Flag::LocalCommand)
-        };
         let Some(fork) = between.first().and_then(|fork| chain.iter().position(|slot| slot == fork)) else {
             return false;
         };
-        let speaks = |slot: usize| {
-            let node = self.node(slot);
-            let is_prompt =
-                node.kind == Kind::User && !node.has(Flag::Meta) && !reply::has_result(self.session, node);
-            node.kind == Kind::Assistant || is_prompt
-        };
-        let is_followed = |slot: usize, counts: fn(&Self, usize) -> bool| {
-            self.children.members(slot).any(|child| counts(self, child))
-        };
-        let is_message_of_main =
-            |this: &Self, slot: usize| this.is_main(slot) && !is_context(this.session, this.node(slot));
         let other = &chain[..fork];
-        !has_calls(entry)
-            && !lines.into_iter().any(has_calls)
-            && between.iter().all(|&slot| is_silent(slot))
-            && other.iter().any(|&slot| speaks(slot))
+        !self.has_calls(entry)
+            && !lines.into_iter().any(|slot| self.has_calls(slot))
+            && between.iter().all(|&slot| self.is_silent(slot))
+            && other.iter().any(|&slot| self.speaks(slot))
             && other.last().is_some_and(|&slot| self.time(slot) > self.time(entry))
-            && !is_followed(entry, |_, _| true)
-            && !self.last.is_some_and(|last| is_followed(last, is_message_of_main))
+            && self.children.members(entry).next().is_none()
+            && !self.last.is_some_and(|last| self.is_followed_by_message(last))
+    }
+
+    fn has_calls(&self, slot: usize) -> bool {
+        reply::calls(self.session, self.node(slot)).next().is_some()
+    }
+
+    /// Returns whether an entry is context that Claude Code writes between the lines of a reply.
+    fn is_silent(&self, slot: usize) -> bool {
+        let node = self.node(slot);
+        matches!(node.kind, Kind::System | Kind::Attachment) && !node.has(Flag::LocalCommand)
+    }
+
+    /// Returns whether an entry is a reply or a prompt.
+    fn speaks(&self, slot: usize) -> bool {
+        let node = self.node(slot);
+        let is_prompt =
+            node.kind == Kind::User && !node.has(Flag::Meta) && !reply::has_result(self.session, node);
+        node.kind == Kind::Assistant || is_prompt
+    }
+
+    /// Returns whether a message that is neither context nor of a subagent has an entry as its parent.
+    fn is_followed_by_message(&self, slot: usize) -> bool {
+        let mut children = self.children.members(slot);
+        children.any(|child| self.is_main(child) && !is_context(self.session, self.node(child)))
     }
 
     /// Returns the ancestors of a line up to the first that is not part of the reply: its lines, results, context.
