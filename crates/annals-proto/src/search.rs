@@ -295,7 +295,7 @@ pub struct IndexReport {
     pub removed: usize,
     /// How many bytes were read.
     pub bytes: u64,
-    /// Whether the index was made anew.
+    /// Whether the index was rebuilt.
     pub rebuilt: bool,
     /// Whether everything was read.
     pub complete: bool,
