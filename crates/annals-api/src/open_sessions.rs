@@ -66,17 +66,25 @@ impl OpenSessions {
         work: impl FnOnce(&OpenSession<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let state = requested_state(file, cursor)?;
-        let (sender, receiver) = channel();
-        let job: Job = Box::new(move |reading| {
-            let done = match reading {
-                Err(error) => Err(error.clone()),
-                Ok(reading) => work(reading),
-            };
-            // Nobody waits for the result of a cancelled request.
-            let _ = sender.send(done);
+        // The channel only wakes this thread: one for the result would be compiled for each type of result.
+        let result = Arc::new(Mutex::new(None));
+        let (done, is_done) = channel::<()>();
+        let job: Job = Box::new({
+            let result = result.clone();
+            move |reading| {
+                let answer = match reading {
+                    Err(error) => Err(error.clone()),
+                    Ok(reading) => work(reading),
+                };
+                *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+                // Nobody waits for the result of a cancelled request.
+                let _ = done.send(());
+            }
         });
         self.enqueue(engine, file, &state, cursor.is_some(), job)?;
-        receiver.recv().map_err(|_| Error::broken_off())?
+        is_done.recv().map_err(|_| Error::broken_off())?;
+        let answer = result.lock().unwrap_or_else(PoisonError::into_inner).take();
+        answer.ok_or_else(Error::broken_off)?
     }
 
     /// Sends a job to the thread of a session; opens the session if it is not open.
