@@ -13,6 +13,8 @@ use annals_transcript::entry::view::AttachmentKind;
 
 use crate::{Outcome, files_below, project, schema};
 
+pub(crate) use module_map::update as update_module_map;
+
 pub(crate) fn run() -> Outcome {
     let mut complaints = Vec::new();
     complaints.extend(kinds_without_a_row_or_case()?);

@@ -189,12 +189,19 @@ fn counted(file: StoredFile, is_gone: bool) -> FileResult {
         Ok(count) => FileResult { counted: Some(with_count(file, count, is_gone)), new: None, error: None },
         // It is counted again from its start.
         Err(_) if !is_gone => read(file.path.clone(), file.session.clone(), file.agent.clone(), Some(file)),
-        Err(error) => FileResult { counted: None, new: None, error: Some(unreadable_count(&file.path, error)) },
+        Err(error) => {
+            FileResult { counted: None, new: None, error: Some(unreadable_count(&file.path, error)) }
+        }
     }
 }
 
 /// Reads what is new in a transcript. If it cannot be read, what is stored of it counts.
-fn read(path: PathBuf, session: Option<String>, agent: Option<String>, stored: Option<StoredFile>) -> FileResult {
+fn read(
+    path: PathBuf,
+    session: Option<String>,
+    agent: Option<String>,
+    stored: Option<StoredFile>,
+) -> FileResult {
     let earlier = stored.as_ref().map_or_else(FileProgress::default, StoredFile::progress);
     let undecodable = stored.as_ref().and_then(|stored| stored.count().err());
     let error = undecodable.map(|reason| unreadable_count(&path, reason));

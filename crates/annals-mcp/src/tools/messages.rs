@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::limit;
 use super::session::each_turn;
-use crate::excerpt::{Excerpt, AnswerBudget, excerpt, id};
+use crate::excerpt::{AnswerBudget, Excerpt, excerpt, id};
 use crate::history::{History, Refusal};
 
 /// How many messages are returned by default and at most.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use annals_api::{Api, SearchOutcome, Options, SMALL_UPDATE, Searcher, rpc};
+use annals_api::{Api, Options, SMALL_UPDATE, SearchOutcome, Searcher, rpc};
 use annals_engine::{Engine, ListOptions, SessionRow, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode};
 
