@@ -1,3 +1,5 @@
+//! Searches and the index: `annals search`, `annals index`, `history/search`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::word::{is_zero, words};

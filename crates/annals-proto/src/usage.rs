@@ -1,3 +1,5 @@
+//! Tokens and costs: `annals usage`, `history/usage`.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

@@ -25,6 +25,8 @@ const CRATES: [&str; 12] = [
     "annals",
     "testkit",
 ];
+/// The most characters of a sentence that is not cut at its colon.
+const LONGEST: usize = 110;
 /// How many columns the paths have.
 const PATH_COLUMNS: usize = 36;
 
@@ -78,14 +80,32 @@ fn is_module(path: &Path) -> bool {
         && !path.components().any(|part| ["tests", "tests.rs"].iter().any(|name| part.as_os_str() == *name))
 }
 
-/// Returns the first sentence of the documentation of a module, without links.
+/// Returns the first sentence of the documentation of a module, without links; of a long one, what stands before the colon.
 fn first_sentence(source: &str) -> String {
     let lines = source.lines().skip_while(|line| !line.starts_with("//!"));
     let paragraph = lines.map_while(|line| line.strip_prefix("//!")).map(str::trim);
     let paragraph: Vec<_> = paragraph.take_while(|line| !line.is_empty()).collect();
-    let text = paragraph.join(" ").replace("[`", "`").replace("`]", "`");
-    let end = [". ", ": "].iter().filter_map(|end| text.find(end)).min();
-    text[..end.unwrap_or(text.len())].trim_end_matches(['.', ':']).to_owned()
+    let text = without_links(&paragraph.join(" "));
+    let sentence = text.split(". ").next().unwrap_or_default();
+    let sentence = match sentence.split_once(": ") {
+        Some((beginning, _)) if sentence.chars().count() > LONGEST => beginning,
+        _ => sentence,
+    };
+    sentence.trim_end_matches(['.', ':']).to_owned()
+}
+
+/// Returns a text with the words of links alone.
+fn without_links(text: &str) -> String {
+    let mut words = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once('[') {
+        let (name, after) = link.split_once(']').unwrap_or((link, ""));
+        words += before;
+        words += name;
+        let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
+        rest = target.map_or(after, |(_, after)| after);
+    }
+    words + rest
 }
 
 #[cfg(test)]
@@ -96,12 +116,14 @@ mod tests {
     fn a_module_is_described_by_the_first_sentence_of_its_documentation() {
         for (source, sentence) in [
             ("//! Brews tea. Hot.\n\nuse std;", "Brews tea"),
-            ("#![allow(x)]\n//! Brews\n//! [`Tea`]: hot\n", "Brews `Tea`"),
+            ("#![allow(x)]\n//! Brews\n//! [`Tea`]: hot\n", "Brews `Tea`: hot"),
+            ("//! Brews [tea](crate::Tea) or [`Mate`](x). Hot.", "Brews tea or `Mate`"),
             ("//! Brews tea\n//!\n//! Hot.\n", "Brews tea"),
             ("use std;\n", ""),
         ] {
             assert_eq!(first_sentence(source), sentence, "{source}");
         }
+        assert_eq!(first_sentence(&format!("//! Brews: {}", "tea ".repeat(40))), "Brews");
     }
 
     #[test]
