@@ -46,6 +46,8 @@ enum Chore {
     },
     /// Generate the JSON Schema and the TypeScript types of the protocol
     Schema,
+    /// Write the list of modules in ARCHITECTURE.md
+    Modules,
     /// Measure speed and memory, as ratios within one run
     Bench(bench::Args),
     /// Fuzz a target, or all of them, for a while
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(),
         Chore::Corpus { update } => corpus::run(update),
         Chore::Schema => schema::run(),
+        Chore::Modules => tidy::update_module_map(),
         Chore::Bench(args) => bench::run(&args),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Oracle(args) => oracle::run(&args),

@@ -13,6 +13,8 @@ use annals_transcript::entry::view::AttachmentKind;
 
 use crate::{Outcome, files_below, project, schema};
 
+pub(crate) use module_map::update as update_module_map;
+
 pub(crate) fn run() -> Outcome {
     let mut complaints = Vec::new();
     complaints.extend(kinds_without_a_row_or_case()?);
@@ -22,6 +24,7 @@ pub(crate) fn run() -> Outcome {
     complaints.extend(methods_and_codes_without_a_row()?);
     complaints.extend(schema::stale()?);
     complaints.extend(inner_types_that_serialize()?);
+    complaints.extend(examples_that_never_compile()?);
     complaints.extend(rules_that_do_not_exist()?);
     complaints.extend(capabilities::complaints()?);
     complaints.extend(module_map::complaints()?);
@@ -144,6 +147,36 @@ fn inner_types_that_serialize() -> Result<Vec<String>, Box<dyn std::error::Error
     Ok(found)
 }
 
+/// A crate whose documentation has examples compiles them.
+fn examples_that_never_compile() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(project().join("crates"))? {
+        let folder = entry?.path();
+        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        if !manifest.contains("doctest = false") {
+            continue;
+        }
+        for path in files_below(&relative(&folder.join("src")))? {
+            if fs::read_to_string(&path).is_ok_and(|text| has_example(&text)) {
+                found.push(format!(
+                    "{} has an example that `doctest = false` never compiles",
+                    relative(&path)
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns whether documentation in a source has a block of code that is a test.
+fn has_example(source: &str) -> bool {
+    let lines = source.lines().map(str::trim_start);
+    let documentation =
+        lines.filter_map(|line| line.strip_prefix("///").or_else(|| line.strip_prefix("//!")));
+    let fences = documentation.map(str::trim).filter(|line| line.starts_with("```"));
+    fences.step_by(2).any(|opening| ["```", "```rust", "```no_run"].contains(&opening))
+}
+
 /// Every rule that code cites, such as `CHAIN 6.10` or `LISTS 2.7`, stands in the document.
 fn rules_that_do_not_exist() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut wrong = Vec::new();
@@ -211,6 +244,13 @@ mod tests {
     #[test]
     fn no_arrow_turns_round() {
         assert_eq!(arrows_that_turn_round().unwrap(), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn examples_are_found_by_their_fences() {
+        assert!(has_example("/// A cup.\n///\n/// ```\n/// brew();\n/// ```\nfn brew() {}"));
+        assert!(has_example("//! ```no_run\n//! brew();\n//! ```"));
+        assert!(!has_example("let fence = \"```\"; // ```\n/// A cup of ``tea``.\n"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use list::{end_page, is_absolute, workspace};
 #[cfg(feature = "search")]
-pub use search::{Found, SMALL_UPDATE, Searcher, to_wire_behind};
+pub use search::{SMALL_UPDATE, SearchOutcome, Searcher, to_wire_behind};
 pub use usage::{usage_by, usage_cost_mode, weekday};
 
 use view::Outlines;

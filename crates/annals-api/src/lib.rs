@@ -41,7 +41,7 @@ pub use dispatch::{
     usage_cost_mode, weekday, workspace,
 };
 #[cfg(feature = "search")]
-pub use dispatch::{Found, SMALL_UPDATE, Searcher, to_wire_behind};
+pub use dispatch::{SMALL_UPDATE, SearchOutcome, Searcher, to_wire_behind};
 pub use line::json_line;
 pub use mask::{Masking, RULES_FILE, RulesError, serialize_masked};
 pub use mask_log::MaskLog;

@@ -30,10 +30,10 @@ const IDLE: Duration = Duration::from_secs(300);
 
 /// The open sessions, the least recently used first.
 #[derive(Debug, Default)]
-pub(crate) struct OpenSessions(Mutex<Vec<Open>>);
+pub(crate) struct OpenSessions(Mutex<Vec<SessionThread>>);
 
 #[derive(Clone, Debug)]
-struct Open {
+struct SessionThread {
     path: PathBuf,
     state: FileState,
     entries: Arc<AtomicUsize>,
@@ -97,14 +97,7 @@ impl OpenSessions {
         mut job: Job,
     ) -> Result<(), Error> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A file that has grown since is the same up to the requested length.
-        let is_requested = |one: &Open| {
-            one.path == file.path
-                && one.state.identity == state.identity
-                && one.state.length == state.length
-                && (any_time || one.state.modified == state.modified)
-        };
-        if let Some(place) = open.iter().rposition(is_requested) {
+        if let Some(place) = open.iter().rposition(|one| one.is_of(file, state, any_time)) {
             let one = open.remove(place);
             match one.jobs.send(job) {
                 Ok(()) => {
@@ -141,9 +134,20 @@ impl OpenSessions {
         jobs.send(job).map_err(|_| Error::new(ErrorCode::Internal, "a channel broke"))?;
         let thread = std::thread::Builder::new().name("session".to_owned());
         thread.spawn(work).map_err(|_| Error::new(ErrorCode::Internal, "no thread could be started"))?;
-        open.push(Open { path: file.path.clone(), state: *state, entries, jobs });
+        open.push(SessionThread { path: file.path.clone(), state: *state, entries, jobs });
         evict(&mut open);
         Ok(())
+    }
+}
+
+impl SessionThread {
+    /// Returns whether it has a session in a state. A file that has grown since is the same up to the requested length, so at
+    /// `any_time` its time does not matter.
+    fn is_of(&self, file: &TranscriptFile, state: &FileState, any_time: bool) -> bool {
+        self.path == file.path
+            && self.state.identity == state.identity
+            && self.state.length == state.length
+            && (any_time || self.state.modified == state.modified)
     }
 }
 
@@ -163,8 +167,9 @@ fn requested_state(file: &TranscriptFile, cursor: Option<&PageCursor>) -> Result
 }
 
 /// Evicts the least recently used sessions until the rest is within the limits.
-fn evict(open: &mut Vec<Open>) {
-    let all = |open: &[Open]| open.iter().map(|one| one.entries.load(Ordering::Relaxed)).sum::<usize>();
+fn evict(open: &mut Vec<SessionThread>) {
+    let all =
+        |open: &[SessionThread]| open.iter().map(|one| one.entries.load(Ordering::Relaxed)).sum::<usize>();
     while open.len() > MAX_SESSIONS || open.len() > 1 && all(open) > MAX_ENTRIES {
         open.remove(0);
     }

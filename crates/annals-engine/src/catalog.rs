@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use annals_transcript::Reader;
-use annals_transcript::paths::SessionPaths;
+use annals_transcript::paths::{ConfigFolder, SessionPaths};
 use jiff::Timestamp;
 use rayon::prelude::*;
 
@@ -71,8 +71,8 @@ pub struct ListOptions {
     pub branch: Option<String>,
     /// Only sessions that used this tool, whatever the case of its name. Their subagents count.
     pub tool: Option<String>,
-    /// Only sessions that touched this file, or a file in this folder; a path that is not from the root may be the end or
-    /// a part of a longer one. Their subagents count.
+    /// Only sessions that touched this file, or a file in this folder; a relative path may be the end or a
+    /// part of a recorded one. Their subagents count.
     pub file: Option<String>,
     /// Also files that hold no conversation (LISTS 6.2).
     pub all: bool,
@@ -209,7 +209,7 @@ pub struct RootSummary {
 impl RootSummary {
     fn read(path: &Path) -> Self {
         let mut errors = Vec::new();
-        let projects = path.join("projects");
+        let projects = ConfigFolder::new(path).projects();
         let folders =
             if projects.is_dir() { project_folders(&projects) } else { Err(Error::no_projects(path)) };
         let folders = folders.unwrap_or_else(|error| {
@@ -341,12 +341,15 @@ pub(crate) fn root_summaries(engine: &Engine) -> Vec<RootSummary> {
     engine.roots().named().map(RootSummary::read).collect()
 }
 
-impl Engine {
-    /// Returns the ids of all sessions, from the names of files alone.
-    pub(crate) fn names_of_sessions(&self) -> Vec<String> {
-        self.project_folders(&mut Vec::new()).iter().flat_map(|folder| Folder::session_ids(folder)).collect()
-    }
+/// Returns the ids of all sessions, sorted, from the names of files alone.
+pub(crate) fn session_ids(engine: &Engine) -> Vec<String> {
+    let folders = engine.project_folders(&mut Vec::new());
+    let mut ids: Vec<_> = folders.iter().flat_map(|folder| Folder::session_ids(folder)).collect();
+    ids.sort();
+    ids
+}
 
+impl Engine {
     /// Returns the transcripts of all sessions, without reading them.
     pub(crate) fn sessions(&self) -> Vec<TranscriptFile> {
         let folders = self.project_folders(&mut Vec::new());

@@ -205,9 +205,7 @@ impl Engine {
 
     /// Returns the ids of all sessions, sorted. One that is in several projects is there several times.
     pub fn session_ids(&self) -> Vec<String> {
-        let mut ids = self.names_of_sessions();
-        ids.sort();
-        ids
+        catalog::session_ids(self)
     }
 
     /// Returns whether a text is the id of a session or the beginning of one, at least 4 characters of it.
@@ -404,6 +402,23 @@ impl Engine {
 
     /// Finds messages by a pattern, without the index: all transcripts are read. `filters` is a query whose filters say which
     /// messages are searched; its words are ignored. The pattern is looked for in texts that passed through `filter`.
+    ///
+    /// ```
+    /// use annals_engine::{Pattern, SearchOptions, Unfiltered};
+    /// use annals_search::Query;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let pattern = Pattern::regex("plants?$")?;
+    /// let answer = engine.scan(&pattern, &Query::parse("role:user")?, &Unfiltered, &SearchOptions::default())?;
+    /// assert_eq!((answer.total, &*answer.hits[0].snippet.text), (1, "Water the plants"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn scan(
         &self,
         pattern: &Pattern,
@@ -415,7 +430,7 @@ impl Engine {
     }
 
     /// Brings the index of search up to date with the transcripts, and calls `progress` after each step; `Break` ends the
-    /// update, and what was indexed stays. An index that cannot be used is made anew.
+    /// update, and what was indexed stays. An index that cannot be used is rebuilt.
     pub fn update_index(
         &self,
         filter: &dyn TextFilter,
@@ -659,6 +674,23 @@ impl Engine {
 impl Engine {
     /// Reads transcripts and adds up what they tell about the work: days and hours, tools and errors, edited files. `done` is called with
     /// the size of each transcript after it was read, and may end the reading. What could not be read is returned as errors.
+    ///
+    /// ```
+    /// use annals_engine::InsightOptions;
+    /// use jiff::tz::TimeZone;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"assistant","uuid":"a","parentUuid":null,"timestamp":"2026-01-01T10:00:00.000Z","message":{"id":"m","model":"claude-x","usage":{"input_tokens":900,"output_tokens":2},"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let options = InsightOptions { since: None, until: None, zone: TimeZone::UTC };
+    /// let (insight, errors) = engine.insight(engine.transcripts().files, &options, |_| std::ops::ControlFlow::Continue(()));
+    /// assert_eq!((insight.tools["Bash"].calls, errors.len()), (1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insight(
         &self,
         files: Vec<TranscriptFile>,
@@ -669,24 +701,34 @@ impl Engine {
     }
 
     /// Returns how full the context of a conversation was, what filled it, and what compactions saved.
+    ///
+    /// ```
+    /// use annals_engine::Conversation;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"assistant","uuid":"a","parentUuid":null,"timestamp":"2026-01-01T10:00:00.000Z","message":{"id":"m","model":"claude-x","usage":{"input_tokens":900,"output_tokens":2},"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls"}}]}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let snapshot = engine.snapshot(engine.session("latest".as_ref())?)?;
+    /// let context = engine.context_use(&Conversation::of(&snapshot)?)?;
+    /// assert_eq!(context.tokens, Some(900));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn context_use(&self, conversation: &Conversation<'_>) -> Result<ContextUse, Error> {
         context::context_use(conversation)
     }
 
     /// Returns a session's transcript with those of its subagents.
     pub fn with_subagents(&self, file: TranscriptFile) -> Selection {
-        let mut found = Selection::default();
-        found.add_subagents(&file);
-        found.files.insert(0, file);
-        found
+        Selection::with_subagents(file)
     }
 
     /// Returns all transcripts, without those that links lead to from outside of the config folders.
     pub fn transcripts_inside(&self) -> Selection {
-        let mut found = self.transcripts();
-        let mut guard = self.symlink_guard();
-        found.files.retain(|file| guard.allows(&file.path));
-        found
+        self.transcripts().inside(self.symlink_guard())
     }
 }
 
@@ -813,6 +855,34 @@ impl Engine {
 /// Sending.
 impl Engine {
     /// Opens a transcript for pushing: [`Pusher::push`] sends its entries to the log at an address, in order and each once.
+    ///
+    /// ```
+    /// use annals_engine::{Ingress, PushOptions, PutAnswer, PutEntry};
+    ///
+    /// /// A server that stores whatever it gets.
+    /// #[derive(Debug)]
+    /// struct Store;
+    ///
+    /// impl Ingress for Store {
+    ///     fn put(&self, _address: &str, _entry: &PutEntry<'_>) -> PutAnswer {
+    ///         PutAnswer::Stored
+    ///     }
+    /// }
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let file = engine.session(id.as_ref())?;
+    /// let address = "https://logs.example/v1/session";
+    /// let mut pusher = engine.pusher(&file, address, Box::new(Store), PushOptions::default())?;
+    /// assert_eq!(pusher.push()?.sent, 1);
+    /// assert_eq!(pusher.push()?.sent, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn pusher(
         &self,
         file: &TranscriptFile,
@@ -900,6 +970,25 @@ impl Engine {
     }
 
     /// Repairs a session: appends lines after which Claude Code restores everything that can still be read.
+    ///
+    /// ```
+    /// use annals_engine::RepairOptions;
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = |kind: &str, id: &str, parent: &str, hour: u8| format!(r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"cwd":"/src","timestamp":"2026-01-01T{hour}:00:00.000Z","message":{{"role":"{kind}","content":[{{"type":"text","text":"Water the plants"}}]}}}}"#);
+    /// # let lines = [line("user", "u1", "null", 10), line("assistant", "a1", "\"u1\"", 11), line("user", "u2", "\"gone\"", 12)];
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), lines.join("\n") + "\n")?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// // The parent of the last message is gone, so Claude Code would restore that message alone.
+    /// let file = engine.session("latest".as_ref())?;
+    /// let repaired = engine.repair(&file, &RepairOptions::default(), true)?;
+    /// assert_eq!((repaired.plan.before.messages, repaired.plan.after.messages), (1, 3));
+    /// engine.undo_repair(&file, true)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn repair(
         &self,
         file: &TranscriptFile,
@@ -916,6 +1005,26 @@ impl Engine {
 
     /// Replaces or creates a session from a log of entries, completely or not at all. A transcript that is replaced moves to
     /// the trash.
+    ///
+    /// ```
+    /// use annals_engine::{HydrateOptions, Recording};
+    /// # use annals_engine::{Engine, Home, Roots};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let project = folder.path().join("projects/-src");
+    /// # std::fs::create_dir_all(&project)?;
+    /// # let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+    /// # let line = r#"{"type":"user","uuid":"u","parentUuid":null,"cwd":"/src","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"Water the plants"}}"#;
+    /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
+    /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
+    /// let recording = Recording { project: Some("/src".into()), session: id.to_owned(), ..Recording::default() };
+    /// let log = [r#"{"type":"user","uuid":"v","parentUuid":null,"message":{"role":"user","content":"Water the herbs"}}"#];
+    /// let log = log.map(|entry| Ok(entry.as_bytes().to_vec()));
+    /// let options = HydrateOptions { force: true, ..HydrateOptions::default() };
+    /// let hydrated = engine.hydrate(&engine.target(&recording)?, log, options)?;
+    /// // The transcript that was replaced is in the trash.
+    /// assert_eq!((hydrated.entries, hydrated.replaced.is_some()), (1, true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn hydrate(
         &self,
         target: &Target,

@@ -76,17 +76,17 @@ pub(crate) enum ErrorKind {
     NoRoot,
     #[error("cannot write {}: {}", path.display(), reason(source))]
     Write { path: PathBuf, source: io::Error },
-    #[error("{} was left alone: {writer}", path.display())]
+    #[error("{} was not changed: {writer}", path.display())]
     Live { path: PathBuf, writer: LiveWriter },
-    #[error("{} was left alone: {reason}", path.display())]
+    #[error("{} was not changed: {reason}", path.display())]
     LivenessUnknown { path: PathBuf, reason: UnknownReason },
     #[error("a title cannot be empty")]
     NoTitle,
     #[error("{} is not the transcript of a session where Claude Code would find it", path.display())]
     NotASession { path: PathBuf },
-    #[error("{} is in the way and is another file; nothing was moved", path.display())]
+    #[error("{} is a different file at the original path; nothing was moved", path.display())]
     PathTaken { path: PathBuf },
-    #[error("{} is in the way and is another file; its old version stays in the trash, all others were restored", path.display())]
+    #[error("{} is a different file at the original path; its old version stays in the trash, all others were restored", path.display())]
     PartlyRestored { path: PathBuf },
     #[error("{} has a name that is not UTF-8 and could not be restored; nothing was moved", path.display())]
     NotUtf8 { path: PathBuf },
@@ -109,7 +109,7 @@ pub(crate) enum ErrorKind {
     #[error("the search was stopped at its time limit, before anything was found")]
     OutOfTime,
     #[cfg_attr(not(feature = "catalog"), expect(dead_code, reason = "only a store has it"))]
-    #[error("what was counted before, in {}, cannot be used: {reason}", path.display())]
+    #[error("the usage database {} cannot be used: {reason}", path.display())]
     UsageStore { path: PathBuf, reason: String },
     #[error("{}: {reason}", path.display())]
     Prices { path: PathBuf, reason: String },
@@ -270,7 +270,7 @@ impl Error {
         matches!(*self.0, ErrorKind::IndexBusy)
     }
 
-    /// Returns whether a page cannot be continued because the search index was made anew.
+    /// Returns whether a page cannot be continued because the search index was rebuilt.
     #[cfg(feature = "search")]
     pub fn is_stale_cursor(&self) -> bool {
         matches!(*self.0, ErrorKind::StaleCursor)

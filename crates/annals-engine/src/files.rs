@@ -11,6 +11,7 @@ use annals_transcript::project::{self, Role, is_agent_transcript};
 use annals_transcript::{Kind, Reader};
 
 use crate::error::Error;
+use crate::symlink_guard::SymlinkGuard;
 
 /// A transcript: a session's own, or a subagent's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,6 +138,20 @@ pub(crate) fn remote_agents(session: &TranscriptFile) -> Vec<(String, PathBuf)> 
 }
 
 impl Selection {
+    /// Selects a session's transcript, and those of its subagents after it.
+    pub(crate) fn with_subagents(file: TranscriptFile) -> Self {
+        let mut found = Self::default();
+        found.add_subagents(&file);
+        found.files.insert(0, file);
+        found
+    }
+
+    /// Drops the transcripts that links lead to from outside of the config folders.
+    pub(crate) fn inside(mut self, mut guard: SymlinkGuard) -> Self {
+        self.files.retain(|file| guard.allows(&file.path));
+        self
+    }
+
     /// Finds the transcripts below `projects` folders.
     pub(crate) fn of_projects(projects: impl Iterator<Item = PathBuf>) -> Self {
         let mut found = Self::default();

@@ -3,6 +3,38 @@
 //! A [`Fold`] gets every entry once. A [`FileFold`] is the state of a fold over one file together with how far the file was
 //! read for it; whoever stores one stores both at the same time, so that no entry is counted twice or left out.
 //! [`update`] reads what was appended to a file once and feeds several folds, each from where it was.
+//!
+//! Usage is no fold: it has checkpoints of the same type and reads lines by itself (`usage/read.rs`), because it needs few of them
+//! and keeps what a file had that was replaced.
+//!
+//! ```
+//! use std::io::Write;
+//!
+//! use annals_engine::fold::{self, FileFold, Fold};
+//! use annals_transcript::{Entry, Kind};
+//!
+//! #[derive(Default)]
+//! struct Prompts(usize);
+//!
+//! impl Fold for Prompts {
+//!     const NAME: &'static str = "prompts";
+//!     const VERSION: i64 = 1;
+//!
+//!     fn add(&mut self, entry: &Entry<'_>) {
+//!         self.0 += usize::from(entry.kind() == Kind::User);
+//!     }
+//! }
+//!
+//! let mut file = tempfile::NamedTempFile::new()?;
+//! let mut prompts = FileFold::<Prompts>::default();
+//! writeln!(file, r#"{{"type":"user"}}"#)?;
+//! fold::update(file.path(), &mut [&mut prompts])?;
+//! // Only what was appended is read.
+//! writeln!(file, r#"{{"type":"user"}}"#)?;
+//! fold::update(file.path(), &mut [&mut prompts])?;
+//! assert_eq!((prompts.state.0, prompts.progress.lines), (2, 2));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::collections::BTreeSet;
 use std::fs::File;

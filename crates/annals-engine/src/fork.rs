@@ -55,9 +55,8 @@ pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, options: &ForkOptions
         None => format!("{} (fork)", name_of(file)),
     };
     let paths = SessionPaths::new(target.folder(), &session);
-    let (path, folder) = (paths.transcript().to_owned(), paths.folder());
-    let mut fork = Fork { session, path, title, entries: 0 };
-    let copied = engine.copy_session(&snapshot, &fork, last, options.with_side_files.then_some(&*folder));
+    let mut fork = Fork { session, path: paths.transcript().to_owned(), title, entries: 0 };
+    let copied = engine.copy_session(&snapshot, &fork, last, options.with_side_files);
     match copied {
         Ok(entries) => {
             fork.entries = entries;
@@ -65,7 +64,7 @@ pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, options: &ForkOptions
         }
         Err(error) => {
             let backups = file_history(file, &fork.session);
-            for unfinished in [Some(fork.path), Some(folder), backups].into_iter().flatten() {
+            for unfinished in [Some(fork.path), Some(paths.folder()), backups].into_iter().flatten() {
                 let _ = engine.remove_all(&unfinished);
             }
             Err(error)
@@ -74,17 +73,17 @@ pub(crate) fn fork(engine: &Engine, file: &TranscriptFile, options: &ForkOptions
 }
 
 impl Engine {
-    /// Writes all files of a fork, side files only if their folder is given. Returns how many entries the transcript has.
+    /// Writes all files of a fork. Returns how many entries the transcript has.
     fn copy_session(
         &self,
         original: &Snapshot,
         fork: &Fork,
         last: Option<u64>,
-        side_files: Option<&Path>,
+        with_side_files: bool,
     ) -> Result<usize, Error> {
         let Fork { session, path, title, .. } = fork;
-        if let Some(folder) = side_files {
-            self.copy_side_files(original.file(), session, folder)?;
+        if with_side_files {
+            self.copy_side_files(original.file(), session, path)?;
         }
         let entries = self.copy_transcript(original, session, path, last, Some(title))?;
         self.write_title_beside(&TranscriptFile::at(path), title)?;
@@ -137,17 +136,17 @@ impl Engine {
     }
 
     /// Copies subagents, long tool output and backups of files.
-    fn copy_side_files(&self, file: &TranscriptFile, session: &str, folder: &Path) -> Result<(), Error> {
+    fn copy_side_files(&self, file: &TranscriptFile, session: &str, path: &Path) -> Result<(), Error> {
         let from = side_folder(file)?;
+        let copied = SessionPaths::of(path);
         let mut agents = Selection::default();
         agents.add_subagents(file);
         for agent in agents.files {
             // Old versions of Claude Code wrote subagents beside the session; copies go to the folder of current versions.
-            let below = agent.path.strip_prefix(&from).map_or_else(
-                |_| Path::new("subagents").join(agent.path.file_name().unwrap_or_default()),
-                Path::to_owned,
+            let to = agent.path.strip_prefix(&from).map_or_else(
+                |_| copied.subagents().join(agent.path.file_name().unwrap_or_default()),
+                |below| copied.folder().join(below),
             );
-            let to = folder.join(below);
             let snapshot = self.snapshot(agent.clone())?;
             self.copy_transcript(&snapshot, session, &to, None, None)?;
             let sidecar = agent_meta(&agent.path);
@@ -155,9 +154,10 @@ impl Engine {
                 self.copy_all(&sidecar, &agent_meta(&to))?;
             }
         }
-        if from.join("tool-results").is_dir() {
-            self.make_folder(folder)?;
-            self.copy_all(&from.join("tool-results"), &folder.join("tool-results"))?;
+        let results = SessionPaths::of(&file.path).tool_results();
+        if results.is_dir() {
+            self.make_folder(&copied.folder())?;
+            self.copy_all(&results, &copied.tool_results())?;
         }
         let backups = file_history(file, file.session.as_deref().unwrap_or_default());
         if let (Some(from), Some(to)) = (backups.filter(|from| from.is_dir()), file_history(file, session)) {

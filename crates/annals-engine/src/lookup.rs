@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::file_state::FileState;
 use annals_transcript::paths::SessionPaths;
-use annals_transcript::project::is_session_id;
+use annals_transcript::project::{agent_of_transcript, is_session_id, session_of_transcript};
 use annals_transcript::write::new_id;
 
 use crate::catalog::{ArchiveFilter, ListOptions};
@@ -177,8 +177,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 
 /// Returns whether a path has the name of a session's transcript. The name of a working directory may end alike.
 fn is_session_transcript(path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_suffix(".jsonl"));
-    name.is_some_and(is_session_id)
+    path.file_name().and_then(OsStr::to_str).and_then(session_of_transcript).is_some()
 }
 
 /// Keeps the transcripts of the project at a path, or of the session whose agent has its transcript there; all of them if there
@@ -327,7 +326,7 @@ fn agent_paths(project: &Path) -> Vec<PathBuf> {
 
 /// Returns the agent that a path names.
 fn agent_in(path: &Path) -> Option<&str> {
-    path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")
+    agent_of_transcript(path.file_name()?.to_str()?)
 }
 
 /// Says that an argument names an agent, if no session was found and an agent was.

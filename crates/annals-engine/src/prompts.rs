@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use annals_transcript::Reader;
 use annals_transcript::entry::Problem;
 use annals_transcript::json::Value;
+use annals_transcript::paths::ConfigFolder;
 use annals_transcript::project::folder_name;
 use jiff::Timestamp;
 
@@ -76,8 +77,9 @@ pub struct Ghost {
 pub(crate) fn prompts(engine: &Engine) -> PromptHistory {
     let mut history = PromptHistory::default();
     for root in engine.roots().paths() {
-        let path = root.join("history.jsonl");
-        match history.add(&path, &root.join("paste-cache")) {
+        let folder = ConfigFolder::new(root);
+        let path = folder.prompt_history();
+        match history.add(&path, &folder.pasted_texts()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => history.errors.push(Error::read(&path, error)),
             Ok(()) => {}

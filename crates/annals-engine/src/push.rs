@@ -38,7 +38,7 @@ const SAVE_INTERVAL: usize = 64;
 pub struct PushOptions {
     /// Also send records without a uuid, such as titles. Each has a key, by which the server must recognise it.
     pub all: bool,
-    /// Forget the progress of earlier pushes, and continue behind the last entry that the server has. If the push fails before
+    /// Forget the progress of earlier pushes, and continue after the last entry that the server has. If the push fails before
     /// that entry is known, everything is pending, and the earlier progress stays.
     pub restart: bool,
     /// How often to try.

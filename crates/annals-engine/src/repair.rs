@@ -17,11 +17,12 @@ mod thinking;
 mod unnamed;
 
 use std::io::{self, Read as _, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use annals_transcript::file_state::FileState;
 use annals_transcript::json::{Value, quote};
 use annals_transcript::patch;
+use annals_transcript::paths::SessionPaths;
 use annals_transcript::write::fs::Handle;
 use annals_transcript::write::{self, new_id, rewrite};
 
@@ -144,7 +145,8 @@ fn cut_back(transcript: &mut dyn Handle, before: &[u8], plan: &Plan) -> io::Resu
 /// those of the repaired session.
 fn fork_of(engine: &Engine, file: &TranscriptFile, old: &[u8]) -> Result<Undone, Error> {
     let id = new_id();
-    let path = file.path.with_file_name(format!("{id}.jsonl"));
+    let project = file.path.parent().unwrap_or(Path::new(""));
+    let path = SessionPaths::new(project, &id).transcript().to_owned();
     let own = file.session.clone().unwrap_or_default();
     let lines = old.split_inclusive(|byte| *byte == b'\n');
     let bytes: Vec<u8> = lines.flat_map(|line| with_session(line, &own, &id)).collect();

@@ -69,11 +69,9 @@ pub(crate) fn resumption(engine: &Engine, file: &TranscriptFile) -> Result<Resum
 /// Returns the folder whose project has the transcript. The session may have begun in a folder below it, or gone on to another
 /// one; then a later entry names it.
 fn folder(engine: &Engine, file: &TranscriptFile) -> Result<ResumeFolder, Error> {
-    // A relative path would mean another folder wherever it is used.
-    let is_usable = |path: &String| Path::new(path).is_absolute();
     let row = engine.session_row(file)?;
     let is_own = |path: &String| folder_name(path) == row.project_key;
-    let first = row.project_path().filter(is_usable);
+    let first = row.project_path().filter(|path| is_usable(path));
     if let Some(own) = first.clone().filter(is_own) {
         return Ok(ResumeFolder::Own(own.into()));
     }
@@ -81,7 +79,7 @@ fn folder(engine: &Engine, file: &TranscriptFile) -> Result<ResumeFolder, Error>
     let mut reader = Reader::new(open_regular(&file.path).map_err(failed)?);
     while let Some(entry) = reader.read().map_err(failed)? {
         let folder = entry.view::<User>().and_then(|user| user.cwd().map(Cow::into_owned));
-        if let Some(own) = folder.filter(is_usable).filter(is_own) {
+        if let Some(own) = folder.filter(|path| is_usable(path)).filter(is_own) {
             return Ok(ResumeFolder::Own(own.into()));
         }
     }
@@ -92,6 +90,11 @@ fn folder(engine: &Engine, file: &TranscriptFile) -> Result<ResumeFolder, Error>
         Some(_) => ResumeFolder::Own(first),
         None => ResumeFolder::Elsewhere(first),
     })
+}
+
+/// Returns whether a path can be given to another program. A relative one would mean another folder wherever it is used.
+fn is_usable(path: &str) -> bool {
+    Path::new(path).is_absolute()
 }
 
 /// Returns the config folder of a transcript, unless Claude Code uses it by itself.

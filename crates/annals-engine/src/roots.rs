@@ -6,6 +6,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use annals_transcript::paths::ConfigFolder;
+
 use crate::error::{Error, ErrorKind};
 
 /// Config folders of Claude Code, each with a `projects` folder inside.
@@ -83,7 +85,7 @@ impl Roots {
 
     /// Returns the `projects` folders.
     pub(crate) fn projects(&self) -> impl Iterator<Item = PathBuf> + use<'_> {
-        self.paths().map(|root| root.join("projects"))
+        self.paths().map(projects_of)
     }
 
     /// Returns all given folders, whether they have a `projects` folder or not.
@@ -94,7 +96,7 @@ impl Roots {
     /// Returns the `projects` folders, including those that do not exist yet.
     #[cfg(feature = "follow")]
     pub(crate) fn projects_to_come(&self) -> impl Iterator<Item = PathBuf> + use<'_> {
-        self.named().map(|root| root.join("projects"))
+        self.named().map(projects_of)
     }
 
     /// Returns the config folders that have a `projects` folder at this moment, or had one when they were given.
@@ -114,9 +116,13 @@ impl Roots {
     }
 }
 
+fn projects_of(folder: &Path) -> PathBuf {
+    ConfigFolder::new(folder).projects()
+}
+
 /// Returns whether a config folder has a `projects` folder. If permissions do not show it, reading it later reports the error.
 fn has_projects(folder: &Path) -> bool {
-    match folder.join("projects").metadata() {
+    match projects_of(folder).metadata() {
         Ok(metadata) => metadata.is_dir(),
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
     }
@@ -143,7 +149,7 @@ fn distinct(folders: Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// Returns the resolved `projects` folder, or else the resolved config folder, by which two roots are compared.
 fn resolved_projects(folder: &Path) -> PathBuf {
-    let projects = folder.join("projects");
+    let projects = projects_of(folder);
     projects.canonicalize().unwrap_or_else(|_| folder.canonicalize().unwrap_or(projects))
 }
 

@@ -17,6 +17,21 @@ const SHORT: u64 = 4 * 1024;
 /// Reads whole lines as they are appended to a file. A line without its newline waits until it is complete.
 ///
 /// A tail does not keep the file open, and it is small, because a follower keeps one for every file.
+///
+/// ```
+/// use annals_engine::Tail;
+/// use annals_transcript::file_state::FileState;
+///
+/// let path = tempfile::NamedTempFile::new()?.into_temp_path();
+/// std::fs::write(&path, "{}\n{\"type\":")?;
+/// let mut file = std::fs::File::open(&path)?;
+/// let state = FileState::from(file.metadata()?);
+/// let mut tail = Tail::at_start(&state);
+/// tail.compare(&mut file, &state)?;
+/// let mut lines = tail.find_lines(&mut file, state.length, 1 << 20)?.expect("there is a whole line");
+/// assert_eq!(lines.read(&mut file)?, b"{}\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Tail {
     /// The end of the last line that was read.

@@ -58,9 +58,9 @@ pub(crate) fn id(id: &str) -> String {
 
 /// What is left of the size of an answer.
 #[derive(Debug)]
-pub(crate) struct Room(usize);
+pub(crate) struct AnswerBudget(usize);
 
-impl Room {
+impl AnswerBudget {
     /// An empty answer, without so many bytes that are kept for what stands around its items.
     pub(crate) fn new(kept: usize) -> Self {
         Self(LONGEST_ANSWER.saturating_sub(kept))

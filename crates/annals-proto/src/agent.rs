@@ -1,3 +1,5 @@
+//! Agents of a session: `annals agents`, `history/agents`.
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

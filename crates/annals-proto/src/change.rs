@@ -1,3 +1,5 @@
+//! What changes of sessions did: copies, titles, the trash.
+
 use serde::{Deserialize, Serialize};
 
 use crate::Text;

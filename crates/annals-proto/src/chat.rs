@@ -1,3 +1,5 @@
+//! Messages as people see them: `history/load`.
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

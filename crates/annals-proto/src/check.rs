@@ -1,3 +1,5 @@
+//! What is wrong with a transcript: `annals check`, `history/check`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::Text;

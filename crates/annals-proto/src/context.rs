@@ -1,3 +1,5 @@
+//! How full the context was: `annals usage --context`, `history/context`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::word::words;

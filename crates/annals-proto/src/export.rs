@@ -1,3 +1,5 @@
+//! Exports of sessions, and what was masked in them: `POST /export`.
+
 use serde::{Deserialize, Serialize};
 
 /// The format of an export.

@@ -1,3 +1,5 @@
+//! Files that sessions changed, and their versions: `annals files`, `history/files`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::word::words;

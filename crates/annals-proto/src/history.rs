@@ -1,3 +1,5 @@
+//! Everything that was recorded, item by item: `annals show --json`, `history/read`.
+
 mod json;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! What a message says to the model, without the tags around it.
+
 use serde::{Deserialize, Serialize};
 
 use crate::word::words;

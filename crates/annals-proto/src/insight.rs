@@ -1,3 +1,5 @@
+//! What the work of many sessions was: `annals insight`, `history/insight`.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

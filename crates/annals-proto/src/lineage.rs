@@ -1,3 +1,5 @@
+//! Sessions that share entries: `annals lineage`, `history/lineage`, `history/copies`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::Text;

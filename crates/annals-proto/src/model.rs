@@ -1,3 +1,5 @@
+//! Messages that Claude Code would send on resume: `annals show --view model --json`.
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

@@ -1,3 +1,5 @@
+//! The payloads of records.
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

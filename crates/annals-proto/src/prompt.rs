@@ -1,3 +1,5 @@
+//! Prompts that were typed: `annals prompts`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::word::is_zero;

@@ -1,3 +1,5 @@
+//! Lines byte for byte: `annals show --view raw --json`.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};

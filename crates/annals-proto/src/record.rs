@@ -1,3 +1,5 @@
+//! What was recorded and pushed: `annals record`, `annals push`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::Text;

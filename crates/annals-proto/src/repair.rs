@@ -1,3 +1,5 @@
+//! Repairs, planned or carried out: `annals repair`, `history/repair`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::Text;

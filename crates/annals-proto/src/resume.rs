@@ -1,3 +1,5 @@
+//! How a session is continued: `annals resume --json`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::Text;

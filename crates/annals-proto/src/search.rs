@@ -1,3 +1,5 @@
+//! Searches and the index: `annals search`, `annals index`, `history/search`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::word::{is_zero, words};
@@ -295,7 +297,7 @@ pub struct IndexReport {
     pub removed: usize,
     /// How many bytes were read.
     pub bytes: u64,
-    /// Whether the index was made anew.
+    /// Whether the index was rebuilt.
     pub rebuilt: bool,
     /// Whether everything was read.
     pub complete: bool,

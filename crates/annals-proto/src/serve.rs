@@ -1,3 +1,5 @@
+//! How to reach a server: `annals serve --json`.
+
 use serde::{Deserialize, Serialize};
 
 /// How to reach a server: what `annals serve --json` prints when it listens.

@@ -1,3 +1,5 @@
+//! Sessions, projects and config folders: `annals list`, `projects`, `roots`.
+
 use serde::{Deserialize, Serialize};
 
 use crate::Text;

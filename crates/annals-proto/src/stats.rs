@@ -1,3 +1,5 @@
+//! Counts of what is in a transcript: `annals stats`, `history/stats`.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Changes of transcripts as they happen: `annals tail --json`.
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

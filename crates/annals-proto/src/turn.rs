@@ -1,3 +1,5 @@
+//! Turns, their tokens, and calls of tools: `annals turns`, `annals tools`.
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

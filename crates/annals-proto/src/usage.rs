@@ -1,3 +1,5 @@
+//! Tokens and costs: `annals usage`, `history/usage`.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,7 @@ use crate::word::words;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageParams {
-    /// What a row stands for; by default a day.
+    /// What rows are grouped by; by default days.
     pub by: Option<UsageBy>,
     /// The time zone of days, weeks and months, such as `Europe/Berlin`; by default UTC.
     pub timezone: Option<String>,
@@ -59,11 +61,11 @@ words! {
 words! {
     /// Where costs come from.
     CostMode {
-        /// The recorded cost where a line has one, and otherwise tokens by their prices.
+        /// The recorded cost if there is one, else tokens times prices.
         Auto "auto",
         /// Tokens by their prices.
         Calculate "calculate",
-        /// Recorded costs alone.
+        /// Only recorded costs.
         Recorded "recorded",
     }
 }

@@ -10,7 +10,7 @@ use annals_proto::ViewRowKind;
 use annals_transcript::chain::NodeIndex;
 use annals_transcript::conversation::{Conversation, Transcript};
 use annals_transcript::full_view::Step;
-use annals_transcript::item::{Item, Notice, Part, Visibility};
+use annals_transcript::item::{self, Item, Notice, Part, Visibility};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::LONG_PAUSE_MS;
@@ -247,22 +247,9 @@ impl Outline {
             mark(ViewRowKind::Idle);
         }
         let entry = &conversation.session().nodes()[node];
-        match entry.kind {
-            Kind::Noise => {
-                mark(ViewRowKind::Damage);
-                return Ok(());
-            }
-            Kind::User
-            | Kind::Assistant
-            | Kind::System
-            | Kind::Attachment
-            | Kind::ContentReplacement
-            | Kind::AttributionSnapshot => {}
-            // Records have no text for people, and need not be read.
-            _ => {
-                mark(ViewRowKind::Record);
-                return Ok(());
-            }
+        if !item::may_have_parts(entry.kind) {
+            mark(if entry.kind == Kind::Noise { ViewRowKind::Damage } else { ViewRowKind::Record });
+            return Ok(());
         }
         // Results are shown with their calls. Most bytes of a session are in results, so these are not read for nothing.
         let is_known = |id: Option<Id>| id.is_some_and(|id| self.call(conversation, id).is_some());

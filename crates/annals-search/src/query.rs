@@ -6,7 +6,7 @@
 //! | `"borrow checker"` | texts with exactly these words side by side |
 //! | `foo_bar`, `src/main.rs:42`, `--dry-run` | texts with the words of it side by side, whatever separates them |
 //! | `user`, `userName` | also parts of identifiers: `user` is in `getUserName`, `userName` is `user_name`; not in quotes |
-//! | `conf*` | words that begin so; `"foo ba"*` works as well |
+//! | `conf*` | words with this prefix; `"foo ba"*` works as well |
 //! | `e1e4ee0` | a short hash is found in the longer one |
 //! | `-word`, `-"a phrase"` | texts without it; `-` negates only directly before a letter, a digit or a quote |
 //! | `a b OR c` | texts with both `a` and `b`, and texts with `c` |

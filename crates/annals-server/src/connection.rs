@@ -16,18 +16,15 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::acp::Acp;
 use crate::budget::{ByteBudget, Reservation};
-use crate::history_protocol::History;
 use crate::protocol::{Answer, Handling, Peer, Protocol};
-use crate::server::Server;
 
 /// How many messages may be queued for sending.
 const MAX_QUEUED_MESSAGES: usize = 256;
 /// How many KiB of messages may be queued for sending; a longer message is queued alone.
 const MAX_QUEUED_KIB: u32 = 32 << 10;
 /// How many KiB of transcripts may be in memory to build notifications from. Answers are bounded by the permits of
-/// [`Server`] instead.
+/// [`Server`](crate::server::Server) instead.
 const MAX_BUILDING_KIB: u32 = 8 << 10;
 /// How many KiB of requests may be unanswered.
 const MAX_UNANSWERED_KIB: u32 = 64 << 10;
@@ -119,12 +116,12 @@ struct CancelParams {
 }
 
 impl Connection {
-    /// Opens a connection that speaks every protocol of the server.
-    pub fn new(server: Arc<Server>, outgoing: Outgoing) -> Self {
+    /// Opens a connection that speaks some protocols. The first that knows the method of a request answers it.
+    pub(crate) fn new(protocols: Vec<Arc<dyn Protocol>>, outgoing: Outgoing) -> Self {
         Self {
             outgoing,
             in_flight: Arc::default(),
-            protocols: vec![Arc::new(History::new(server.clone())), Arc::new(Acp::new(server))],
+            protocols,
             unanswered: ByteBudget::of_kib(MAX_UNANSWERED_KIB),
             tasks: JoinSet::new(),
         }

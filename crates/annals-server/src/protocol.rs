@@ -7,8 +7,10 @@ use annals_api::CancelToken;
 use annals_api::rpc::{Error, Outcome, Params, Request};
 use tokio::sync::oneshot;
 
+use crate::acp::Acp;
 use crate::connection::{Disconnected, Outgoing};
-use crate::server::cancellation;
+use crate::history_protocol::History;
+use crate::server::{Server, cancellation};
 
 /// A set of methods and notifications on a connection, with the state that it keeps for one peer.
 pub(crate) trait Protocol: std::fmt::Debug + Send + Sync {
@@ -25,6 +27,11 @@ pub(crate) trait Protocol: std::fmt::Debug + Send + Sync {
     /// Ends whatever would keep unanswered requests from finishing. It is called on a thread that may block, when the peer
     /// sends no more requests.
     fn close(&self) {}
+}
+
+/// Returns the protocols of a new connection, each with its own state.
+pub(crate) fn all(server: &Arc<Server>) -> Vec<Arc<dyn Protocol>> {
+    vec![Arc::new(History::new(server.clone())), Arc::new(Acp::new(server.clone()))]
 }
 
 /// What a protocol does with a request.

@@ -11,6 +11,8 @@ use annals_proto::{Method, WatchParams};
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::connection::{Connection, Outgoing};
+use crate::protocol;
 use crate::queue::SessionQueues;
 use crate::watch::{Hub, Subscription, Topic};
 
@@ -53,6 +55,11 @@ impl Server {
     /// Creates a server that masks secrets by the built-in rules.
     pub fn new(engine: Engine, options: Options) -> Arc<Self> {
         Self::with_masking(engine, options, Masking::default())
+    }
+
+    /// Opens a connection to a peer. It speaks every protocol of the server.
+    pub fn connect(self: &Arc<Self>, outgoing: Outgoing) -> Connection {
+        Connection::new(protocol::all(self), outgoing)
     }
 
     /// Creates a server that masks secrets by other rules.

@@ -45,7 +45,7 @@ async fn run(server: Arc<Server>) -> io::Result<StopReason> {
         write(outbox);
         let _ = written.send(());
     })?;
-    let mut connection = Connection::new(server, out.clone());
+    let mut connection = server.connect(out.clone());
     let mut signals = Signals::new()?;
     let reason = receive_until_stopped(&mut connection, &mut incoming, &out, &mut signals).await;
     drop(out);

@@ -14,7 +14,7 @@ use crate::conversation::{Transcript, block_bytes};
 use crate::entry::view::Attachment;
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
-use crate::session::{BlockSpan, Node, Session};
+use crate::session::{BlockKind, BlockSpan, Node, Session};
 use crate::small_index::SmallIndex;
 
 /// The entries of a session that have several lines.
@@ -142,20 +142,13 @@ pub fn content<'a>(entry: &Entry<'a>) -> (Kind, &'a [u8]) {
 pub fn copied<T: Transcript>(transcript: &T) -> Result<HashSet<NodeIndex>, T::Error> {
     let session = transcript.session();
     let Some(start) = copy_of_first_prompt(session) else { return Ok(HashSet::new()) };
-    let blocks = |index: NodeIndex| {
-        let node = &session.nodes()[index];
-        let is_message = node.kind.is_prompt_or_reply() && node.time.is_some();
-        let blocks = session.blocks(node).iter().filter(move |_| is_message);
-        blocks.map(|block| (node.kind, node.time, block.kind, block.length))
-    };
+    let blocks = |index| block_keys(session, index);
     // Only what may be the same by its kind, time and length is read. A copy has a line for each block, where the original may
     // have several blocks in a line.
     let copies: HashSet<_> = (start..session.nodes().len()).flat_map(blocks).collect();
-    let may_be_copied = |&index: &NodeIndex| {
-        let mut own = blocks(index).peekable();
-        own.peek().is_some() && own.all(|block| copies.contains(&block))
-    };
-    let originals: Vec<_> = (0..start).filter(may_be_copied).collect();
+    let originals: Vec<_> = (0..start)
+        .filter(|&index| blocks(index).next().is_some() && blocks(index).all(|block| copies.contains(&block)))
+        .collect();
     let wanted: HashSet<_> = originals.iter().copied().flat_map(blocks).collect();
     // A transcript cannot be written so that contents collide: the hashes have a random key.
     let hashes = RandomState::new();
@@ -178,6 +171,17 @@ pub fn copied<T: Transcript>(transcript: &T) -> Result<HashSet<NodeIndex>, T::Er
         }
     }
     Ok(found)
+}
+
+/// What tells blocks of messages apart without reading them: kind and time of the entry, kind and length of the block.
+type BlockKey = (Kind, Option<i64>, BlockKind, u64);
+
+/// Returns the keys of the blocks of an entry; none if it is no prompt or reply with a time (CHAIN.md 10.4).
+fn block_keys(session: &Session, index: NodeIndex) -> impl Iterator<Item = BlockKey> {
+    let node = &session.nodes()[index];
+    let is_message = node.kind.is_prompt_or_reply() && node.time.is_some();
+    let blocks = session.blocks(node).iter().filter(move |_| is_message);
+    blocks.map(|block| (node.kind, node.time, block.kind, block.length))
 }
 
 /// Returns the first entry without a parent that has the time of the first prompt of the file and another uuid.

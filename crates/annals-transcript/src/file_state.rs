@@ -1,9 +1,13 @@
 //! How to tell that a file was changed or replaced.
 
+mod stamp;
+
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
+
+pub use stamp::FileStamp;
 
 /// The identity, length and time of a file: if one of them differs, the file was changed or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -163,6 +163,25 @@ fn number_or_mark(number: Option<u64>) -> String {
     number.map_or_else(|| "?".to_owned(), |number| number.to_string())
 }
 
+/// Returns whether entries of a kind may have parts. The others are hidden, so that outputs for people need not read them.
+pub fn may_have_parts(kind: Kind) -> bool {
+    most_visible(kind, |_| true) != Visibility::Hidden
+}
+
+/// Returns the most visible that an entry can be, from what its node keeps and without its body: `has` says which flags the node
+/// has. Only [`Item::visibility`] says how visible it is. Results of calls are not meant; they belong to their calls.
+pub fn most_visible(kind: Kind, has: impl Fn(Flag) -> bool) -> Visibility {
+    match kind {
+        Kind::User | Kind::Attachment | Kind::System if has(Flag::Meta) => Visibility::Context,
+        Kind::User | Kind::Assistant | Kind::Attachment => Visibility::Conversation,
+        // Slash commands of some versions are in system entries.
+        Kind::System if has(Flag::LocalCommand) => Visibility::Conversation,
+        Kind::System | Kind::ContentReplacement => Visibility::Folded,
+        Kind::AttributionSnapshot => Visibility::Context,
+        _ => Visibility::Hidden,
+    }
+}
+
 impl<'a> Item<'a> {
     /// Interprets an entry.
     pub fn of(entry: &Entry<'a>) -> Self {

@@ -33,6 +33,18 @@ pub use summary::VerifiedSummary;
 pub use truncated::{field_without_beginning, field_without_end};
 
 /// Facts about a session, from the entries of its file that were read.
+///
+/// ```
+/// use annals_transcript::lite::Lite;
+///
+/// let file = concat!(
+///     r#"{"type":"user","uuid":"a","cwd":"/src","message":{"role":"user","content":"Hello"}}"#, "\n",
+///     r#"{"type":"custom-title","customTitle":"Greetings"}"#, "\n",
+/// );
+/// let lite = Lite::read(&mut std::io::Cursor::new(file), file.len() as u64)?;
+/// assert_eq!((lite.cwd.as_deref(), lite.first_prompt.as_deref()), (Some("/src"), Some("Hello")));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Lite {

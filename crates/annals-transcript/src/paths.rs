@@ -58,6 +58,13 @@ impl<'a> SessionPaths<'a> {
         self.folder().join("subagents")
     }
 
+    /// Returns the transcript of a subagent. `group` is the folder below [`subagents`](Self::subagents) for agents that belong
+    /// together.
+    pub fn agent(&self, id: &str, group: Option<&Path>) -> PathBuf {
+        let folder = self.subagents();
+        group.map_or(folder.clone(), |group| folder.join(group)).join(format!("agent-{id}.jsonl"))
+    }
+
     /// Returns the folder with the metadata of agents that run on other machines.
     pub fn remote_agents(&self) -> PathBuf {
         self.folder().join("remote-agents")
@@ -89,11 +96,19 @@ pub fn agent_meta(transcript: &Path) -> PathBuf {
     transcript.with_extension("meta.json")
 }
 
+/// Returns the journal of a workflow, in the folder with the transcripts of its agents.
+pub fn workflow_journal(agents: &Path) -> PathBuf {
+    agents.join("journal.jsonl")
+}
+
 /// A config folder of Claude Code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFolder {
     root: PathBuf,
 }
+
+/// The folder with one folder per project.
+const PROJECTS: &str = "projects";
 
 /// The folders in which each session has one entry, named by its id.
 const FOLDERS_BY_ID: [&str; 3] = ["file-history", "tasks", "session-env"];
@@ -119,7 +134,17 @@ impl ConfigFolder {
 
     /// Returns the folder with one folder per project.
     pub fn projects(&self) -> PathBuf {
-        self.root.join("projects")
+        self.root.join(PROJECTS)
+    }
+
+    /// Returns the file with the prompts that were typed.
+    pub fn prompt_history(&self) -> PathBuf {
+        self.root.join("history.jsonl")
+    }
+
+    /// Returns the folder with long texts that were pasted into prompts.
+    pub fn pasted_texts(&self) -> PathBuf {
+        self.root.join("paste-cache")
     }
 
     /// Returns the folder in which each running Claude Code has a file.
@@ -160,10 +185,14 @@ fn name(path: &Path) -> Cow<'_, str> {
     path.file_name().map(OsStr::to_string_lossy).unwrap_or_default()
 }
 
+/// Returns whether a path is named as the folder with one folder per project.
+pub fn is_projects(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == PROJECTS)
+}
+
 /// Returns the folder above the closest `projects` folder of a path.
 fn above_projects(path: &Path) -> Option<&Path> {
-    let is_projects = |folder: &&Path| folder.file_name().is_some_and(|name| name == "projects");
-    path.ancestors().find(is_projects)?.parent()
+    path.ancestors().find(|folder| is_projects(folder))?.parent()
 }
 
 fn names_in(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {

@@ -151,15 +151,15 @@ impl Role {
     }
 
     fn of_top_file(name: &str) -> Self {
-        if let Some(agent) = agent_id(name, ".jsonl") {
-            return Role::Subagent { session: None, agent, group: PathBuf::new() };
+        if let Some(session) = session_of_transcript(name) {
+            return Role::Main { session: session.to_owned() };
         }
-        if let Some(agent) = agent_id(name, ".meta.json") {
-            return Role::AgentMeta { session: None, agent };
+        if let Some(agent) = agent_of_transcript(name) {
+            return Role::Subagent { session: None, agent: agent.to_owned(), group: PathBuf::new() };
         }
-        match name.strip_suffix(".jsonl") {
-            Some(stem) if is_session_id(stem) => Role::Main { session: stem.to_owned() },
-            _ => Role::Other,
+        match agent_of_meta(name) {
+            Some(agent) => Role::AgentMeta { session: None, agent: agent.to_owned() },
+            None => Role::Other,
         }
     }
 
@@ -170,11 +170,12 @@ impl Role {
             ["archived.json"] => Role::Archived { session },
             ["tool-results", _, ..] => Role::ToolResult { session },
             ["subagents", group @ .., name] => {
-                if let Some(agent) = agent_id(name, ".jsonl") {
-                    return Role::Subagent { session: Some(session), agent, group: group.iter().collect() };
+                if let Some(agent) = agent_of_transcript(name) {
+                    let group = group.iter().collect();
+                    return Role::Subagent { session: Some(session), agent: agent.to_owned(), group };
                 }
-                match agent_id(name, ".meta.json") {
-                    Some(agent) => Role::AgentMeta { session: Some(session), agent },
+                match agent_of_meta(name) {
+                    Some(agent) => Role::AgentMeta { session: Some(session), agent: agent.to_owned() },
                     None => Role::SessionFile { session },
                 }
             }
@@ -212,13 +213,33 @@ pub fn is_transcript(beginning: &[u8]) -> bool {
     false
 }
 
-/// Returns whether a file has the name of a subagent's transcript.
-pub fn is_agent_transcript(name: &str) -> bool {
-    agent_in(name, ".jsonl").is_some()
+/// Returns the id in the name of a session's transcript; `None` for other files.
+///
+/// ```
+/// use annals_transcript::project::{agent_of_transcript, session_of_transcript};
+///
+/// let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
+/// assert_eq!(session_of_transcript(&format!("{id}.jsonl")), Some(id));
+/// assert_eq!(session_of_transcript("agent-a1.jsonl"), None);
+/// assert_eq!(agent_of_transcript("agent-a1.jsonl"), Some("a1"));
+/// ```
+pub fn session_of_transcript(name: &str) -> Option<&str> {
+    name.strip_suffix(".jsonl").filter(|id| is_session_id(id))
 }
 
-fn agent_id(name: &str, suffix: &str) -> Option<String> {
-    agent_in(name, suffix).map(str::to_owned)
+/// Returns the id in the name of a subagent's transcript; `None` for other files.
+pub fn agent_of_transcript(name: &str) -> Option<&str> {
+    agent_in(name, ".jsonl")
+}
+
+/// Returns whether a file has the name of a subagent's transcript.
+pub fn is_agent_transcript(name: &str) -> bool {
+    agent_of_transcript(name).is_some()
+}
+
+/// Returns the id in the name of a file with facts about a subagent.
+fn agent_of_meta(name: &str) -> Option<&str> {
+    agent_in(name, ".meta.json")
 }
 
 fn agent_in<'a>(name: &'a str, suffix: &str) -> Option<&'a str> {

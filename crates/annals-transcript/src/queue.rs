@@ -91,6 +91,7 @@ impl Queue {
         self.waiting.is_empty()
     }
 
+    /// Applies an operation (CHAIN 12.1 to 12.4).
     fn apply(&mut self, entry_index: usize, operation: &QueueOperation<'_>) {
         let content = operation.content();
         match operation.operation().as_deref() {
@@ -114,7 +115,7 @@ impl Queue {
         }
     }
 
-    /// Learns from a message which prompt was taken.
+    /// Learns from a message which prompt was taken (CHAIN 12.3).
     fn settle(&mut self, text: TextHash) {
         if self.assumed.take_text(text).is_some() {
             return;

@@ -645,7 +645,7 @@ fn has_no_blocks(head: &Head<'_>, blocks: &[BlockSpan]) -> bool {
     blocks.is_empty() && head.has(Flag::MessageObject) && head.content.is_some_and(Value::is_array)
 }
 
-/// Returns whether a message has no content that Claude Code can read. An empty array is content.
+/// Returns whether a message has no content that Claude Code can read. An empty array is content (CHAIN 1.2a).
 fn is_contentless(head: &Head<'_>, blocks: &[BlockSpan]) -> bool {
     let is_readable = blocks.iter().any(|block| block.kind != BlockKind::Malformed);
     !(head.has(Flag::MessageObject) && is_readable || has_no_blocks(head, blocks))

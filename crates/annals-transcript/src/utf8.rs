@@ -10,7 +10,7 @@ use crate::json::{BLOCK, bytes_equal, mask_of};
 /// Returns whether bytes are UTF-8.
 pub fn is_utf8(bytes: &[u8]) -> bool {
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-    let mut open = Open::default();
+    let mut open = UnfinishedCharacter::default();
     for block in blocks {
         let Some(next) = open.after(block) else { return false };
         open = next;
@@ -23,7 +23,7 @@ pub fn is_utf8(bytes: &[u8]) -> bool {
 
 /// What the last bytes of a block demand of the first ones of the next.
 #[derive(Clone, Copy, Default)]
-struct Open {
+struct UnfinishedCharacter {
     /// The bytes that have to continue a character.
     due: u64,
     /// One if the first byte follows E0, ED, F0 or F4, after which not every continuation is allowed.
@@ -33,7 +33,7 @@ struct Open {
     after_f4: u64,
 }
 
-impl Open {
+impl UnfinishedCharacter {
     /// Checks a block; `None` if it is not UTF-8.
     #[inline]
     fn after(self, block: &[u8; BLOCK]) -> Option<Self> {

@@ -45,19 +45,19 @@ pub enum By {
 /// Where costs come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CostMode {
-    /// The recorded cost where a line has one, and otherwise tokens by their prices.
+    /// The recorded cost if there is one, else tokens times prices.
     #[default]
     Auto,
     /// Tokens by their prices.
     Calculate,
-    /// Recorded costs alone.
+    /// Only recorded costs.
     Recorded,
 }
 
 /// What a report is about.
 #[derive(Clone, Debug)]
 pub struct ReportOptions {
-    /// What a row stands for.
+    /// What rows are grouped by.
     pub by: By,
     /// The time zone of days, weeks and months.
     pub zone: TimeZone,

@@ -390,7 +390,7 @@ pub(crate) enum Command {
     /// Take sessions out of the archive
     #[command(after_help = UNARCHIVE_HELP)]
     Unarchive(Archive),
-    /// Give a session back what Claude Code would lose of it
+    /// Repair a session so that Claude Code restores every message that can still be read
     #[command(after_help = REPAIR_HELP)]
     Repair(Repair),
     /// Remove one entry from a session and link its children to its parent; this cannot be undone

@@ -42,6 +42,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use annals_engine::{ArchiveFilter, Engine, ListOptions, Report, TranscriptFile};
+use annals_transcript::paths::ConfigFolder;
 
 use crate::args::Global;
 use crate::failure::{FAILED, Failure};
@@ -120,7 +121,7 @@ fn of_project(
 /// Returns the folders in which annals looks for sessions.
 fn project_folders(engine: &Engine) -> String {
     let folders: Vec<_> =
-        engine.root_folders().map(|path| path.join("projects").display().to_string()).collect();
+        engine.root_folders().map(|path| ConfigFolder::new(path).projects().display().to_string()).collect();
     folders.join(" and ")
 }
 

@@ -62,7 +62,7 @@ impl Failure {
     /// A session has no folder in which Claude Code would find it.
     pub(crate) fn no_folder(session: &str, transcript: &Path) -> Self {
         let hint = format!("{}; `annals show {session}` prints the session", copying_helps(transcript, None));
-        Self::usage("the session names no folder by an absolute path of this system", &hint)
+        Self::usage("the session records no absolute working directory of this system", &hint)
     }
 
     /// Claude Code would look for a session in another project than the one that has it.
@@ -101,7 +101,7 @@ impl Failure {
             "Claude Code finds a session only from its own folder; `annals show {session}` prints the session"
         );
         let path = path.to_string_lossy();
-        Self::usage(&format!("what the session names as its folder is not a folder: {}", clean(&path)), &hint)
+        Self::usage(&format!("the recorded working directory is not a folder: {}", clean(&path)), &hint)
     }
 
     /// A command cannot be shown exactly without harm to the terminal.

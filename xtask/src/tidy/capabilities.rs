@@ -1,4 +1,8 @@
 //! Every capability in `docs/CAPABILITIES.md` names a test, and every test that is named there exists.
+//!
+//! annals was specified by five lists of requirements, which are not part of the project: A of the format and of turns, B of how
+//! Claude Code stores sessions, C of entries and analyses, D of compactions, E of histories in editors. `requirements.tsv` says
+//! by list and number which of them a capability covers.
 
 use std::fs;
 use std::path::Path;
@@ -8,31 +12,33 @@ use crate::{oracle, project, protocols};
 const DOCUMENT: &str = "docs/CAPABILITIES.md";
 
 /// The first line of every table of capabilities.
-const HEADER: &str = "| capability | command, method or function | test | item |";
+const HEADER: &str = "| capability | command, method or function | test |";
 
-/// The descriptions that annals was built from, and how many items each has.
+/// Requirements by list and number, a tab, and the capability that covers them. A capability without a line covers none.
+const REQUIREMENTS: &str = include_str!("requirements.tsv");
+
+/// The lists of requirements, and how many each has.
 const DESCRIPTIONS: [(char, usize); 5] = [('A', 81), ('B', 98), ('C', 40), ('D', 39), ('E', 52)];
 
 /// What stands in place of a test that is still to be written.
 const TO_DO: &str = "TODO";
 
-/// A row: a capability, the cell that names its tests, and the items of descriptions that it covers.
+/// A row: a capability, and the cell that names its tests.
 #[derive(Debug, PartialEq, Eq)]
 struct Row<'a> {
     capability: &'a str,
     tests: &'a str,
-    items: &'a str,
 }
 
 pub(super) fn complaints() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let document = fs::read_to_string(project().join(DOCUMENT))?;
     let (rows, mut found) = rows(&document);
     found.extend(rows.iter().flat_map(|row| complaints_of_tests(row, exists)));
-    found.extend(complaints_of_items(&rows));
+    found.extend(complaints_of_items(REQUIREMENTS, &rows));
     Ok(found.into_iter().map(|complaint| format!("{DOCUMENT}: {complaint}")).collect())
 }
 
-/// Returns the rows of all tables of capabilities, and a complaint for each that does not have four cells.
+/// Returns the rows of all tables of capabilities, and a complaint for each that does not have three cells.
 fn rows(document: &str) -> (Vec<Row<'_>>, Vec<String>) {
     let (mut rows, mut complaints, mut is_inside) = (Vec::new(), Vec::new(), false);
     for line in document.lines() {
@@ -41,8 +47,8 @@ fn rows(document: &str) -> (Vec<Row<'_>>, Vec<String>) {
         } else if is_inside && !line.starts_with("|---") {
             let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
             match cells[..] {
-                [capability, _, tests, items] => rows.push(Row { capability, tests, items }),
-                _ => complaints.push(format!("not four cells: {line}")),
+                [capability, _, tests] => rows.push(Row { capability, tests }),
+                _ => complaints.push(format!("not three cells: {line}")),
             }
         }
     }
@@ -51,21 +57,25 @@ fn rows(document: &str) -> (Vec<Row<'_>>, Vec<String>) {
 
 /// Complains of a row without a test, and of tests that do not exist.
 fn complaints_of_tests(row: &Row<'_>, exists: impl Fn(&str) -> bool) -> Vec<String> {
-    let Row { capability, tests, items } = row;
+    let Row { capability, tests } = row;
     if *tests == TO_DO {
-        return vec![format!("no test yet for “{capability}” ({items})")];
+        return vec![format!("no test yet for “{capability}”")];
     }
     let names: Vec<_> = tests.split('`').skip(1).step_by(2).collect();
     if names.is_empty() {
-        return vec![format!("no test is named for “{capability}” ({items})")];
+        return vec![format!("no test is named for “{capability}”")];
     }
     let missing = names.into_iter().filter(|name| !exists(name));
     missing.map(|name| format!("there is no test `{name}`, which “{capability}” names")).collect()
 }
 
-/// Complains of items of descriptions that no row covers, or more than one.
-fn complaints_of_items(rows: &[Row<'_>]) -> Vec<String> {
-    let covered: Vec<_> = rows.iter().flat_map(|row| row.items.split(", ")).collect();
+/// Complains of requirements that no capability covers, or more than one, and of capabilities that have no row.
+fn complaints_of_items(requirements: &str, rows: &[Row<'_>]) -> Vec<String> {
+    let lines: Vec<_> = requirements.lines().filter_map(|line| line.split_once('\t')).collect();
+    let covered: Vec<_> = lines.iter().flat_map(|(items, _)| items.split(", ")).collect();
+    let has_row = |capability: &str| rows.iter().any(|row| row.capability == capability);
+    let gone = lines.iter().filter(|(_, capability)| !has_row(capability));
+    let gone = gone.map(|(items, capability)| format!("requirements.tsv: no row “{capability}” ({items})"));
     let items = DESCRIPTIONS
         .iter()
         .flat_map(|(letter, count)| (1..=*count).map(move |number| format!("{letter}{number}")));
@@ -75,14 +85,14 @@ fn complaints_of_items(rows: &[Row<'_>]) -> Vec<String> {
             number.is_some_and(|number| (1..=*count).contains(&number))
         })
     };
-    let unknown = covered.iter().filter(|item| **item != "–" && !is_known(item));
+    let unknown = covered.iter().filter(|item| !is_known(item));
     let unknown = unknown.map(|item| format!("there is no item `{item}`")).collect::<Vec<_>>();
     let wrong = items.filter_map(|item| match covered.iter().filter(|covered| **covered == item).count() {
         0 => Some(format!("no row covers item {item}")),
         1 => None,
         count => Some(format!("{count} rows cover item {item}")),
     });
-    wrong.chain(unknown).collect()
+    gone.chain(wrong).chain(unknown).collect()
 }
 
 /// Returns whether a test exists, in any of the forms that the document explains.
@@ -134,18 +144,18 @@ fn has_test(source: &str, function: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn row<'a>(tests: &'a str, items: &'a str) -> Row<'a> {
-        Row { capability: "It brews", tests, items }
+    fn row(tests: &str) -> Row<'_> {
+        Row { capability: "It brews", tests }
     }
 
     #[test]
     fn rows_are_found_in_tables_of_capabilities_only() {
         let document = format!(
-            "# Tea\n\n| form | what |\n|---|---|\n| a | b |\n\n{HEADER}\n|---|---|---|---|\n| It brews | `brew` | `x.rs::y` | A1 |\n| half | a row |\n\n| c | d |\n"
+            "# Tea\n\n| form | what |\n|---|---|\n| a | b |\n\n{HEADER}\n|---|---|---|\n| It brews | `brew` | `x.rs::y` |\n| half | a row |\n\n| c | d |\n"
         );
         let (rows, complaints) = rows(&document);
-        assert_eq!(rows, [row("`x.rs::y`", "A1")]);
-        assert_eq!(complaints, ["not four cells: | half | a row |"]);
+        assert_eq!(rows, [row("`x.rs::y`")]);
+        assert_eq!(complaints, ["not three cells: | half | a row |"]);
     }
 
     #[test]
@@ -153,9 +163,9 @@ mod tests {
         let exists = |name: &str| name == "x.rs::here";
         for (tests, complaints) in [
             ("`x.rs::here`", &[][..]),
-            ("TODO", &["no test yet for “It brews” (A1)"]),
-            ("", &["no test is named for “It brews” (A1)"]),
-            ("by hand", &["no test is named for “It brews” (A1)"]),
+            ("TODO", &["no test yet for “It brews”"]),
+            ("", &["no test is named for “It brews”"]),
+            ("by hand", &["no test is named for “It brews”"]),
             (
                 "`x.rs::here`, `x.rs::gone`, `corpus/gone`",
                 &[
@@ -164,7 +174,7 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(complaints_of_tests(&row(tests, "A1"), exists), complaints, "{tests}");
+            assert_eq!(complaints_of_tests(&row(tests), exists), complaints, "{tests}");
         }
     }
 
@@ -174,13 +184,15 @@ mod tests {
             .iter()
             .flat_map(|(letter, count)| (1..=*count).map(move |number| format!("{letter}{number}")))
             .collect();
-        let all = all.join(", ");
-        assert_eq!(complaints_of_items(&[row("", &all), row("", "–")]), [] as [&str; 0]);
-        let without = all.replace("B7, ", "");
-        assert_eq!(complaints_of_items(&[row("", &without)]), ["no row covers item B7"]);
-        let more = [row("", &all), row("", "E52"), row("", "E53"), row("", "tea")];
-        let complaints = ["2 rows cover item E52", "there is no item `E53`", "there is no item `tea`"];
-        assert_eq!(complaints_of_items(&more), complaints);
+        let all = format!("{}\tIt brews\n", all.join(", "));
+        let complaints = |lines: &str| complaints_of_items(lines, &[row("")]);
+        assert_eq!(complaints(&all), [] as [&str; 0]);
+        assert_eq!(complaints(&all.replace("B7, ", "")), ["no row covers item B7"]);
+        let more = format!("{all}E52, E53\tIt brews\ntea\tIt brews\n");
+        let expected = ["2 rows cover item E52", "there is no item `E53`", "there is no item `tea`"];
+        assert_eq!(complaints(&more), expected);
+        let gone = all.replace("E52\tIt brews", "E52\tIt cools");
+        assert_eq!(complaints(&gone).len(), 1, "a capability without a row is named once");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use annals_transcript::checkpoint::Checkpoint;
 use annals_transcript::content::{Block, Media, ToolResult, ToolUse};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::full_view::Step;
-use annals_transcript::item::{Item, Part, Visibility};
+use annals_transcript::item::{self, Item, Part, Visibility};
 use annals_transcript::json::Value;
 use annals_transcript::model::{self, Messages, block_as_sent};
 use annals_transcript::prompt::{Input, InputKind};
@@ -148,7 +148,8 @@ impl MessageGroups {
         for step in conversation.steps() {
             let Step::Entry { node: index, live: true } = *step else { continue };
             let node = &session.nodes()[index];
-            if node.has(Flag::Sidechain) || !node.kind.is_message() || session.has_only_results(node) {
+            if node.has(Flag::Sidechain) || !item::may_have_parts(node.kind) || session.has_only_results(node)
+            {
                 continue;
             }
             if !may_be_conversation(session, node) {
@@ -295,13 +296,9 @@ fn is_content(kind: InputKind, is_typed: bool) -> bool {
 
 /// Returns whether an entry may be conversation, without reading it. [`Item::visibility`] has the final say.
 fn may_be_conversation(session: &Session, node: &Node) -> bool {
-    match node.kind {
-        Kind::Assistant => true,
-        Kind::User => !node.has(Flag::Meta),
-        Kind::Attachment => !node.has(Flag::Meta) && !session.blocks(node).is_empty(),
-        Kind::System => node.has(Flag::LocalCommand),
-        _ => false,
-    }
+    // Of attachments, only queued prompts are conversation, and only these have blocks.
+    let has_words = node.kind != Kind::Attachment || !session.blocks(node).is_empty();
+    has_words && item::most_visible(node.kind, |flag| node.has(flag)) == Visibility::Conversation
 }
 
 /// Returns a message as Claude Code would send it.

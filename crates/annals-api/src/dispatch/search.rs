@@ -43,7 +43,7 @@ const LONGEST_FOR_TURNS: u64 = 64 << 20;
 
 /// What was found, with what only the command line needs to know.
 #[derive(Debug)]
-pub struct Found {
+pub struct SearchOutcome {
     /// The result of the method.
     pub result: wire::SearchResult,
     /// The transcript of each hit.
@@ -81,7 +81,7 @@ impl Api {
         reveal: bool,
         searcher: Searcher,
         mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
-    ) -> Result<Found, Error> {
+    ) -> Result<SearchOutcome, Error> {
         let most = (searcher == Searcher::Peer).then_some(LONGEST_SEARCH);
         let given = params.max_time_ms.map(Duration::from_millis);
         let deadline = given.into_iter().chain(most).min().and_then(|time| Instant::now().checked_add(time));
@@ -96,7 +96,7 @@ impl Api {
             let update = params.update.unwrap_or(true);
             behind = self.refresh(update, deadline, params.max_bytes, &mut progress)?;
             let answer = self.engine.search(&query, &self.masking, &options);
-            // An index that seemed complete and is gone was damaged: it is made anew.
+            // An index that seemed complete and is gone was damaged: it is rebuilt.
             let is_damaged = answer.as_ref().is_err_and(annals_engine::Error::is_no_index);
             if update && is_damaged && behind.is_none_or(|behind| behind.files == 0) {
                 behind = self.refresh(update, deadline, params.max_bytes, &mut progress)?;
@@ -142,7 +142,7 @@ impl Api {
         if params.turns.unwrap_or_default() {
             self.add_turns(&mut result.hits, &files, deadline);
         }
-        Ok(Found { result, files })
+        Ok(SearchOutcome { result, files })
     }
 
     /// Indexes what is new, if that is allowed and little. Returns what the index lacks afterwards; `None` if nobody asked.

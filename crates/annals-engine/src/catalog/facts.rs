@@ -218,8 +218,7 @@ impl Facts {
         }
     }
 
-    /// Builds the facts from the entries that were read. The title is the first that is not blank, in the order of
-    /// [`TitleSource`] (LISTS 3.1).
+    /// Builds the facts from the entries that were read.
     fn of(
         mut lite: Lite,
         file: &mut File,
@@ -227,31 +226,19 @@ impl Facts {
         bound: ScanBound,
     ) -> io::Result<Self> {
         let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
-        let custom = lite.newest::<CustomTitle>().and_then(|record| record.title()).map(text);
-        let earlier = || lite.last::<CustomTitle>().and_then(|record| record.title()).map(text);
-        let agent = || lite.last::<AgentName>().and_then(|record| record.name()).map(text);
-        let ai = || lite.last::<AiTitle>().and_then(|record| record.title()).map(text);
-        let words = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let given = [
-            (words(custom), TitleSource::Custom),
-            (words(earlier()), TitleSource::Earlier),
-            (words(agent()), TitleSource::Agent),
-            (words(ai()), TitleSource::Ai),
-        ];
         let first_prompt = lite.first_prompt.as_deref().map(beginning);
-        let mut title = given.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
+        let mut title = given_title(&lite);
         let mut has_open_summary = false;
         if title.is_none() {
             // To find out whether a summary belongs to this session may take a search through the file.
             let summary = lite.summary(file, bound)?;
             has_open_summary = summary.is_open;
             let first_reply = lite.first_reply.as_deref().map(beginning);
-            let stand_ins = [
-                (words(summary.text), TitleSource::Summary),
-                (words(first_prompt.clone()), TitleSource::Prompt),
-                (words(first_reply), TitleSource::Reply),
-            ];
-            title = stand_ins.into_iter().find_map(|(text, source)| Some(Title { text: text?, source }));
+            title = first_title([
+                (summary.text, TitleSource::Summary),
+                (first_prompt.clone(), TitleSource::Prompt),
+                (first_reply, TitleSource::Reply),
+            ]);
         }
         let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
         let cwds = Cwds::new(lite.cwd.take(), lite.last_cwd.take(), moved_to);
@@ -262,7 +249,7 @@ impl Facts {
             created_at: lite.first_at.and_then(to_the_millisecond),
             updated_at: lite.last_at.and_then(to_the_millisecond),
             permission_mode: lite.permission_mode.take(),
-            tag: words(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
+            tag: not_blank(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
             cwd: cwds.of_session(&transcript.path),
             cwds,
             first_prompt,
@@ -273,11 +260,33 @@ impl Facts {
             is_partial: lite.partial || (has_open_summary && !lite.whole && bound.gap(lite.size).is_some()),
             can_grow: (lite.whole || lite.partial) && !has_open_summary,
             // Claude Code writes an empty name where there is no repository (LISTS 2.3).
-            git_branch: words(lite.git_branch),
+            git_branch: not_blank(lite.git_branch),
             version: lite.version,
             entrypoint: lite.entrypoint,
         })
     }
+}
+
+/// Returns the title that a record gives (LISTS 3.1).
+fn given_title(lite: &Lite) -> Option<Title> {
+    let newest = lite.newest::<CustomTitle>();
+    let custom = lite.last::<CustomTitle>();
+    let (agent, ai) = (lite.last::<AgentName>(), lite.last::<AiTitle>());
+    first_title([
+        (newest.and_then(|record| Some(record.title()?.into_owned())), TitleSource::Custom),
+        (custom.and_then(|record| Some(record.title()?.into_owned())), TitleSource::Earlier),
+        (agent.and_then(|record| Some(record.name()?.into_owned())), TitleSource::Agent),
+        (ai.and_then(|record| Some(record.title()?.into_owned())), TitleSource::Ai),
+    ])
+}
+
+/// Returns the first text that is not blank as a title. The texts stand in the order of [`TitleSource`] (LISTS 3.1).
+fn first_title<const N: usize>(texts: [(Option<String>, TitleSource); N]) -> Option<Title> {
+    texts.into_iter().find_map(|(text, source)| Some(Title { text: not_blank(text)?, source }))
+}
+
+fn not_blank(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
 }
 
 /// Opens a transcript and reads its two ends, up to the length that the transcript has (LISTS 1.1).

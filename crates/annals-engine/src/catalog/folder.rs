@@ -1,12 +1,13 @@
 //! The folder of a project: which files in it are sessions, decided by their names and metadata alone (LISTS 6.1).
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::file_state::FileState;
-use annals_transcript::project::is_session_id;
+use annals_transcript::project::{is_agent_transcript, is_session_id, session_of_transcript};
 use jiff::{SignedDuration, Timestamp};
 use rayon::prelude::*;
 
@@ -61,10 +62,7 @@ impl Folder {
     /// Returns the ids of the sessions in a folder, as far as it can be read.
     pub(super) fn session_ids(path: &Path) -> Vec<String> {
         let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        let id = |name: std::ffi::OsString| {
-            let id = name.to_str()?.strip_suffix(".jsonl")?;
-            is_session_id(id).then(|| id.to_owned())
-        };
+        let id = |name: std::ffi::OsString| session_of_transcript(name.to_str()?).map(str::to_owned);
         names.filter_map(id).collect()
     }
 
@@ -89,13 +87,12 @@ impl Folder {
             };
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            match name.strip_suffix(".jsonl") {
-                Some(session) if is_session_id(session) => found.sessions.extend(FoundTranscript::at(&entry)),
-                Some(agent) if agent.starts_with("agent-") => {
-                    found.agents.extend(FoundTranscript::at(&entry));
-                }
-                None if is_session_id(name) => _ = folders.insert(name.to_owned()),
-                _ => {}
+            if session_of_transcript(name).is_some() {
+                found.sessions.extend(FoundTranscript::at(&entry));
+            } else if is_agent_transcript(name) {
+                found.agents.extend(FoundTranscript::at(&entry));
+            } else if is_session_id(name) {
+                folders.insert(name.to_owned());
             }
         }
         // The store is filled fastest in the order of its key.
@@ -142,7 +139,7 @@ impl FoundTranscript {
 
     /// Returns whether it is the transcript of a subagent.
     pub(super) fn is_agent(&self) -> bool {
-        self.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
+        self.path.file_name().and_then(OsStr::to_str).is_some_and(is_agent_transcript)
     }
 
     /// Returns the latest time that an entry of the file can have. Some file systems and archives round times to two
@@ -156,6 +153,18 @@ impl FoundTranscript {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_without_the_id_of_an_agent_is_no_transcript() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["agent-.jsonl", "agent-a1.jsonl", "agent-a1.meta.json", "notes.jsonl"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let found = Folder::read(folder.path());
+        assert_eq!(found.agents.len(), 1);
+        assert!(found.agents[0].path.ends_with("agent-a1.jsonl") && found.agents[0].is_agent());
+        assert!(found.sessions.is_empty());
+    }
 
     #[test]
     fn a_folder_that_breaks_off_while_it_is_read_is_told() {

@@ -10,9 +10,8 @@ mod sqlite;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
-use annals_transcript::file_state::FileState;
+use annals_transcript::file_state::{FileStamp, FileState};
 
 use super::activity::Activity;
 use super::facts::Facts;
@@ -68,17 +67,7 @@ pub(super) fn open(_: &Path) -> Option<Box<dyn Store>> {
 #[derive(Clone, Debug)]
 pub(super) struct StoredValue<T> {
     pub(super) value: T,
-    stamp: Stamp,
-}
-
-/// The state of a file: as long as it is the same, so is the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Stamp {
-    size: i64,
-    /// Nanoseconds since 1970.
-    modified: i64,
-    device: i64,
-    inode: i64,
+    stamp: FileStamp,
 }
 
 /// How a stored value relates to the file as it is now.
@@ -93,24 +82,11 @@ pub(super) enum Freshness {
 
 impl<T> StoredValue<T> {
     pub(super) fn freshness(&self, state: &FileState) -> Freshness {
-        let now = Stamp::of(state);
+        let now = FileStamp::of(state);
         if now == self.stamp {
             return Freshness::Same;
         }
-        let is_same_file = (now.device, now.inode) == (self.stamp.device, self.stamp.inode);
-        if is_same_file && now.size > self.stamp.size { Freshness::Grown } else { Freshness::Stale }
-    }
-}
-
-impl Stamp {
-    fn of(state: &FileState) -> Self {
-        let since_1970 = state.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let (device, inode) = state.identity;
-        Self {
-            size: i64::try_from(state.length).unwrap_or(i64::MAX),
-            modified: since_1970.map_or(0, |time| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)),
-            device: device.cast_signed(),
-            inode: inode.cast_signed(),
-        }
+        let is_same_file = now.identity() == self.stamp.identity();
+        if is_same_file && now.length > self.stamp.length { Freshness::Grown } else { Freshness::Stale }
     }
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use annals_transcript::json::Value;
+use annals_transcript::paths::{ConfigFolder, is_projects};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Finding, FolderFinding, Issue};
@@ -17,7 +18,7 @@ const USUAL_DAYS: u64 = 30;
 /// Returns what the next clean-up of a config folder deletes.
 pub(super) fn next_of(root: &Path, now: Timestamp) -> Option<FolderFinding> {
     let cleanup = Cleanup::of(root, now)?;
-    let projects = root.join("projects");
+    let projects = ConfigFolder::new(root).projects();
     let files = Selection::of_projects(std::iter::once(projects.clone())).files;
     let own = files.iter().filter(|file| file.agent.is_none());
     let sessions = own.filter(|file| cleanup.takes(&file.path)).count();
@@ -27,7 +28,7 @@ pub(super) fn next_of(root: &Path, now: Timestamp) -> Option<FolderFinding> {
 /// Returns whether the next clean-up deletes a session.
 pub(super) fn of_session(file: &TranscriptFile, now: Timestamp) -> Option<Finding> {
     let projects = file.path.parent()?.parent().filter(|_| file.agent.is_none())?;
-    let root = projects.parent().filter(|_| projects.file_name().is_some_and(|name| name == "projects"))?;
+    let root = projects.parent().filter(|_| is_projects(projects))?;
     let cleanup = Cleanup::of(root, now)?;
     cleanup.takes(&file.path).then(|| Finding::of_file(cleanup.issue(1)))
 }

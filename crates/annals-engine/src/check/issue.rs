@@ -77,7 +77,7 @@ pub enum Issue {
         /// How many messages.
         messages: u64,
     },
-    /// Messages have a time before there was a Claude Code.
+    /// Messages are dated before the first Claude Code release.
     AncientTimes {
         /// How many messages.
         messages: u64,
@@ -132,7 +132,7 @@ pub enum BrokenLink {
     NoParent,
     /// The message is its own parent.
     Own,
-    /// The message hangs on a later one.
+    /// The parent of the message comes later in the file.
     Circle,
     /// The parent is a `progress` entry that Claude Code does not find.
     Progress,
@@ -246,7 +246,7 @@ impl Issue {
                 return format!("{} with a time in the future", count(*messages, "message"));
             }
             Issue::AncientTimes { messages } => {
-                return format!("{} with a time before there was a Claude Code", count(*messages, "message"));
+                return format!("{} dated before the first Claude Code release", count(*messages, "message"));
             }
             Issue::BackwardTimes { messages } => {
                 return format!("{} older than the one before", count(*messages, "message"));
@@ -255,7 +255,7 @@ impl Issue {
                 return format!("second copies of {}", count(*messages, "message"));
             }
             Issue::SpilledOutputGone { files } => {
-                return format!("{} with the output of tools, gone", count(*files, "file"));
+                return format!("{} with tool output missing", count(*files, "file"));
             }
             Issue::Large { bytes } => {
                 return format!("transcript of {} MiB", bytes >> 20);
@@ -287,7 +287,7 @@ impl Issue {
                 BrokenLink::Missing => "message whose parent is not in the file",
                 BrokenLink::NoParent => "message that names no parent",
                 BrokenLink::Own => "message that is its own parent",
-                BrokenLink::Circle => "message that hangs on a later one",
+                BrokenLink::Circle => "message whose parent comes later in the file",
                 BrokenLink::Progress => {
                     "message whose parent is a `progress` line that Claude Code does not find"
                 }
@@ -311,8 +311,8 @@ impl Issue {
     pub fn effect(&self) -> String {
         let text = match self {
             Issue::Damage(problem) => match problem {
-                Problem::Blank => "costs nothing",
-                Problem::Trailing => "costs nothing: the object before it is read",
+                Problem::Blank => "no effect",
+                Problem::Trailing => "no effect: the object before it is read",
                 Problem::Nul => "what should stand here was never written",
                 Problem::NulPrefix | Problem::Glued => "Claude Code loses the entry; annals reads it",
                 Problem::Torn => "the entry being written when its writer stopped is lost",
@@ -320,8 +320,8 @@ impl Issue {
                 Problem::NotObject | Problem::Garbage => "no entry can be read here",
             },
             Issue::ByteOrderMark => "Claude Code reads the line, its SDKs lose it",
-            Issue::CarriageReturns => "costs nothing: another program rewrote the line ends",
-            Issue::NoFinalNewline => "a program that appends without looking glues its line to this one",
+            Issue::CarriageReturns => "no effect: another program rewrote the line ends",
+            Issue::NoFinalNewline => "a program that does not check for a newline appends to this line",
             Issue::InvalidUtf8 => "shown as U+FFFD, kept as they are",
             Issue::MissingField("uuid") => "Claude Code does not load the message",
             Issue::MissingField("parentUuid") => "Claude Code does not see what came before the message",
@@ -330,11 +330,11 @@ impl Issue {
             Issue::Root(RootKind::CopyOfFirstPrompt) => "Claude Code reads the conversation from here on",
             Issue::Root(_) => "Claude Code may not see what came before the message",
             Issue::Replaced { differs: true, .. } => "Claude Code uses only the content of the other line",
-            Issue::Replaced { differs: false, .. } => "costs nothing: both lines have the same content",
+            Issue::Replaced { differs: false, .. } => "no effect: both lines have the same content",
             Issue::NoEntries => "it is not a transcript, or nothing is left of one",
             Issue::Link { costs: true, .. } => "Claude Code loses what came before it",
             Issue::Link { costs: false, .. } => {
-                "costs nothing more: Claude Code restores what is left of what came before"
+                "no further effect: Claude Code restores the remaining earlier messages"
             }
             Issue::Lost { .. } => "a resumed session does not know of them",
             Issue::NotResumable(_) => "it cannot be continued",
@@ -342,10 +342,10 @@ impl Issue {
             Issue::CallWithoutResult => "Claude Code leaves the call out",
             Issue::ResultWithoutCall => "Claude Code leaves the result out",
             Issue::RepeatedCall => "Claude Code leaves the second one out, with its result",
-            Issue::RepeatedResult => "costs nothing: Claude Code sends the first",
+            Issue::RepeatedResult => "no effect: Claude Code sends the first",
             Issue::SentTwice { .. } => "Claude Code sends both, and drops calls whose ids repeat",
             Issue::Refused(_) => "the API refuses the request, and every later one of the session",
-            Issue::FutureTimes { .. } => "lists show the session as the newest, for as long",
+            Issue::FutureTimes { .. } => "lists show the session as the most recent until that time",
             Issue::AncientTimes { .. } => "lists show a wrong beginning",
             Issue::BackwardTimes { .. } => "a clock was set, or lines were moved; durations are wrong",
             Issue::Unlisted(_) => "Claude Code's lists do not show the session; `--resume ID` finds it",

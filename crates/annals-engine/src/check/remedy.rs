@@ -37,7 +37,7 @@ impl Finding {
     pub fn effect(&self) -> String {
         match (self.remedy, &self.issue) {
             (Remedy::NotNeeded, Issue::MissingField(_)) => {
-                "costs nothing: the conversation does not end here".to_owned()
+                "no effect: the conversation does not end here".to_owned()
             }
             (Remedy::NotNeeded, _) => {
                 "costs no message: Claude Code restores the conversation without it".to_owned()

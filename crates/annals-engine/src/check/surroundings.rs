@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use annals_transcript::entry::view::{SpilledOutput, ToolUseResult};
-use annals_transcript::paths::SessionPaths;
+use annals_transcript::paths::{ConfigFolder, SessionPaths, is_projects};
 use annals_transcript::project::folder_name;
 use annals_transcript::{Entry, Flag, Kind, Problem};
 use memchr::memmem::Finder;
@@ -138,7 +138,6 @@ fn project_of(transcript: &Path) -> Option<&Path> {
 
 /// Returns whether the session of a subagent is gone. A transcript that was copied to another place alone says nothing about that.
 fn is_orphan(agent: &TranscriptFile) -> bool {
-    let is_projects = |folder: &Path| folder.file_name().is_some_and(|name| name == "projects");
     if !agent.path.ancestors().any(is_projects) {
         return false;
     }
@@ -149,7 +148,7 @@ fn is_orphan(agent: &TranscriptFile) -> bool {
 
 /// Counts the transcripts of a config folder that every user can read.
 pub(super) fn open_to_others(root: &Path) -> Option<FolderFinding> {
-    let projects = root.join("projects");
+    let projects = ConfigFolder::new(root).projects();
     if !are_open(&projects) {
         return None;
     }
@@ -209,7 +208,7 @@ pub(super) fn shared_folders(engine: &Engine) -> Vec<FolderFinding> {
             project.shares_folder_with.iter().filter(|other| folder_name(other) == key).cloned().collect();
         paths.push(path.clone());
         paths.sort();
-        let folders = engine.root_folders().map(|root| root.join("projects").join(&key));
+        let folders = engine.root_folders().map(|root| ConfigFolder::new(root).projects().join(&key));
         let folder: Option<PathBuf> = folders.into_iter().find(|folder| folder.is_dir());
         if let Some(folder) = folder.filter(|_| paths.len() > 1) {
             let finding = FolderFinding { path: folder, issue: Issue::SharedFolder { paths } };

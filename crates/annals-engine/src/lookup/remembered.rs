@@ -48,24 +48,43 @@ fn sessions(engine: &Engine) -> Vec<SessionRow> {
     engine.list(&options).sessions
 }
 
-/// Returns the sessions that a remembered name may mean, most recent first: the first of the three ways that finds any decides.
+/// How well a session matches a name as a person remembers it, the best last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum MatchLevel {
+    /// The first prompt has all words of the name.
+    WordsOfPrompt,
+    /// The name is a part of the title.
+    PartOfTitle,
+    /// The name is the title, in whichever case.
+    Title,
+}
+
+impl MatchLevel {
+    /// Compares a name with a title and a first prompt. The name is trimmed and in lower case.
+    fn of(name: &str, title: Option<&str>, prompt: Option<&str>) -> Option<Self> {
+        let title = title.map(|title| title.trim().to_lowercase());
+        match title {
+            Some(title) if title == name => return Some(MatchLevel::Title),
+            Some(title) if title.contains(name) => return Some(MatchLevel::PartOfTitle),
+            _ => {}
+        }
+        let prompt = prompt?.to_lowercase();
+        name.split_whitespace().all(|word| prompt.contains(word)).then_some(MatchLevel::WordsOfPrompt)
+    }
+
+    fn of_row(name: &str, row: &SessionRow) -> Option<Self> {
+        let title = row.facts.title.as_ref().map(|title| title.text.as_str());
+        Self::of(name, title, row.facts.first_prompt.as_deref())
+    }
+}
+
+/// Returns the sessions that a remembered name may mean, most recent first: those that match it best.
 fn remembered<'a>(sessions: &'a [SessionRow], name: &str) -> Vec<&'a SessionRow> {
     let name = name.trim().to_lowercase();
-    let words: Vec<_> = name.split_whitespace().collect();
-    let title = |row: &SessionRow| row.facts.title.as_ref().map(|title| title.text.trim().to_lowercase());
-    let has_title = |row: &&SessionRow| title(row).is_some_and(|title| title == name);
-    let has_part = |row: &&SessionRow| title(row).is_some_and(|title| title.contains(&name));
-    let has_words = |row: &&SessionRow| {
-        let prompt = row.facts.first_prompt.as_ref().map(|prompt| prompt.to_lowercase());
-        prompt.is_some_and(|prompt| words.iter().all(|word| prompt.contains(word)))
-    };
-    let select =
-        |is_meant: &dyn Fn(&&SessionRow) -> bool| sessions.iter().filter(is_meant).collect::<Vec<_>>();
-    [&has_title as &dyn Fn(&&SessionRow) -> bool, &has_part, &has_words]
-        .into_iter()
-        .map(select)
-        .find(|found| !found.is_empty())
-        .unwrap_or_default()
+    let levels: Vec<_> = sessions.iter().map(|row| MatchLevel::of_row(&name, row)).collect();
+    let best = levels.iter().flatten().max();
+    let rows = sessions.iter().zip(&levels).filter(|(_, level)| level.is_some() && level.as_ref() == best);
+    rows.map(|(row, _)| row).collect()
 }
 
 /// Creates the error that no session has a name, with the sessions that it may mean.
@@ -119,6 +138,7 @@ fn similarity_of_words(row: &SessionRow, words: &[&str]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::MatchLevel;
     use testkit::command::Home as Scratch;
 
     use crate::{Engine, Home, Roots};
@@ -159,6 +179,23 @@ mod tests {
     /// Returns the first digit of the id of the session that a name means for a command that reads.
     fn found(engine: &Engine, name: &str) -> Option<String> {
         engine.session_to_read(name.as_ref()).ok().map(|file| file.session.unwrap()[..1].to_owned())
+    }
+
+    #[test]
+    fn a_title_matches_better_than_its_part_and_its_part_better_than_a_prompt() {
+        let levels = [
+            ("tea timer", Some(MatchLevel::Title)),
+            ("timer", Some(MatchLevel::PartOfTitle)),
+            ("water boil", Some(MatchLevel::WordsOfPrompt)),
+            ("timer water", None),
+            ("coffee", None),
+        ];
+        for (name, level) in levels {
+            assert_eq!(MatchLevel::of(name, Some(" Tea Timer "), Some("Boil the Water")), level, "{name}");
+        }
+        assert_eq!(MatchLevel::of("tea", None, None), None);
+        assert!(MatchLevel::Title > MatchLevel::PartOfTitle);
+        assert!(MatchLevel::PartOfTitle > MatchLevel::WordsOfPrompt);
     }
 
     #[test]

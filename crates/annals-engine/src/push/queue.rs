@@ -25,7 +25,7 @@ pub(super) struct Queue {
     session: String,
     /// Whether records are sent, too.
     all: bool,
-    items: Vec<Item>,
+    items: Vec<QueuedEntry>,
     /// The index of the item with each id.
     ids: HashMap<Box<str>, usize>,
     /// The server has all entries with a uuid before this index …
@@ -44,7 +44,7 @@ pub(super) struct Queue {
 
 /// An entry or record.
 #[derive(Debug)]
-struct Item {
+struct QueuedEntry {
     offset: u64,
     length: u64,
     hash: u64,
@@ -54,7 +54,7 @@ struct Item {
     has_other_id: bool,
 }
 
-impl Item {
+impl QueuedEntry {
     fn end(&self) -> u64 {
         self.offset + self.length
     }
@@ -179,7 +179,7 @@ impl Queue {
 
     /// Returns the key of a record without a uuid: it is the same whenever the same line is sent.
     pub(super) fn key(&self, index: usize) -> Option<String> {
-        let Item { offset, hash, id, .. } = &self.items[index];
+        let QueuedEntry { offset, hash, id, .. } = &self.items[index];
         id.is_none().then(|| format!("{}-{offset:x}-{hash:016x}", self.session))
     }
 
@@ -242,7 +242,7 @@ impl Queue {
 }
 
 /// Returns an entry as an item, if it is a JSON object that annals can read.
-fn item(entry: &Entry<'_>) -> Option<Item> {
+fn item(entry: &Entry<'_>) -> Option<QueuedEntry> {
     if entry.verify().is_some_and(|problem| !problem.is_readable()) {
         return None;
     }
@@ -251,7 +251,7 @@ fn item(entry: &Entry<'_>) -> Option<Item> {
     let id = given.as_deref().filter(|id| id.len() <= LONGEST_ID && is_visible(id)).map(Box::from);
     let has_other_id = given.is_some() && id.is_none();
     let (offset, bytes) = (entry.at().offset + entry.offset_of(body), body.bytes());
-    Some(Item { offset, length: bytes.len() as u64, hash: hash(bytes), id, has_other_id })
+    Some(QueuedEntry { offset, length: bytes.len() as u64, hash: hash(bytes), id, has_other_id })
 }
 
 fn into_utf8(bytes: Vec<u8>) -> Vec<u8> {
@@ -261,7 +261,7 @@ fn into_utf8(bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Adds an item, unless an earlier one has its uuid.
-fn add(items: &mut Vec<Item>, ids: &mut HashMap<Box<str>, usize>, item: Item) {
+fn add(items: &mut Vec<QueuedEntry>, ids: &mut HashMap<Box<str>, usize>, item: QueuedEntry) {
     if let Some(id) = &item.id {
         if ids.contains_key(id) {
             return;

@@ -40,7 +40,7 @@ const KEY: &str = "Idempotency-Key";
 /// A client for `http` and `https`.
 ///
 /// The token is sent to the host that the caller names and to no other: a redirect to another scheme, host or port is followed
-/// without it. Over `http`, which everyone on the way can read, it is sent to this machine only, unless
+/// without it. Over `http`, which anyone on the network path can read, it is sent to this machine only, unless
 /// [`allow_insecure`](Self::allow_insecure) says otherwise. The same holds for a user and password in the address.
 #[derive(Debug)]
 pub struct Http {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use annals_transcript::content::{Block, Content, ToolUse};
 use annals_transcript::entry::view::{Assistant, Attachment, QueueOperation, ToolUseResult};
+use annals_transcript::paths::workflow_journal;
 use annals_transcript::prompt::{InputKind, in_text};
 use annals_transcript::tool::{ResultStates, State};
 use annals_transcript::turn::Tokens;
@@ -197,10 +198,10 @@ fn inside<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
 pub(super) struct Journal(HashMap<String, AgentState>);
 
 impl Journal {
-    /// Reads `journal.jsonl` in the folder of a workflow's agents. It is empty if there is none.
+    /// Reads the journal in the folder of a workflow's agents. It is empty if there is none.
     pub(super) fn in_folder(folder: &Path, guard: Option<&SymlinkGuard>) -> Self {
         let mut states = HashMap::new();
-        let Ok(Some(file)) = open(&folder.join("journal.jsonl"), guard) else { return Self::default() };
+        let Ok(Some(file)) = open(&workflow_journal(folder), guard) else { return Self::default() };
         let mut reader = Reader::new(file);
         while let Ok(Some(entry)) = reader.read() {
             let Some(line) = entry.body() else { continue };

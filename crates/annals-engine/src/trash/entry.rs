@@ -103,8 +103,8 @@ impl EntryFolder {
     }
 
     /// Returns every item with its original path and its path in the entry.
-    pub(super) fn items(&self) -> impl DoubleEndedIterator<Item = Item<'_>> + ExactSizeIterator {
-        self.manifest.items.iter().enumerate().map(|(number, path)| Item {
+    pub(super) fn items(&self) -> impl DoubleEndedIterator<Item = StoredFile<'_>> + ExactSizeIterator {
+        self.manifest.items.iter().enumerate().map(|(number, path)| StoredFile {
             number,
             path,
             stored: self.folder.join(number.to_string()),
@@ -112,14 +112,14 @@ impl EntryFolder {
     }
 
     /// Returns the transcript, which is the last item.
-    pub(super) fn transcript(&self) -> Option<Item<'_>> {
+    pub(super) fn transcript(&self) -> Option<StoredFile<'_>> {
         self.items().next_back()
     }
 
     /// Returns the path of an item's temporary copy while it is restored to another file system: beside the original path, and
     /// the same at every attempt, so that the next attempt removes what an interrupted one left. It differs between entries,
     /// also between those of several `ANNALS_HOME`, because several may be restored at the same time.
-    pub(super) fn temporary(&self, item: &Item<'_>) -> PathBuf {
+    pub(super) fn temporary(&self, item: &StoredFile<'_>) -> PathBuf {
         let trash = fingerprint(&resolve(self.folder.parent().unwrap_or(&self.folder)).to_string_lossy());
         let Name { session, id, .. } = &self.name;
         item.path.with_file_name(format!(".{session}.{id}.{}.{trash:x}.annals", item.number))
@@ -169,7 +169,7 @@ fn fingerprint(text: &str) -> u64 {
 
 /// A file or folder that belongs to an entry.
 #[derive(Debug)]
-pub(super) struct Item<'a> {
+pub(super) struct StoredFile<'a> {
     number: usize,
     /// Its original path.
     pub(super) path: &'a Path,

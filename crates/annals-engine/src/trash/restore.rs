@@ -285,12 +285,12 @@ fn file_instead_of_folder(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the transcript of an entry. Fails if its manifest names none: such an entry cannot be restored.
-fn transcript_of(entry: &EntryFolder) -> Result<entry::Item<'_>, Error> {
+fn transcript_of(entry: &EntryFolder) -> Result<entry::StoredFile<'_>, Error> {
     entry.transcript().ok_or_else(|| half_purged(entry))
 }
 
 /// Returns the transcript of an entry. Fails if the entry has other files, too.
-fn replaceable(entry: &EntryFolder) -> Result<entry::Item<'_>, Error> {
+fn replaceable(entry: &EntryFolder) -> Result<entry::StoredFile<'_>, Error> {
     ensure_confined(entry)?;
     let item = transcript_of(entry)?;
     if entry.manifest.items.len() > 1 {

@@ -1,14 +1,14 @@
 //! What was counted, in `usage.sqlite`.
 //!
-//! It is not a cache: it has responses whose transcripts Claude Code has deleted. So it is never removed and never made anew; a file that
+//! It is not a cache: it has responses whose transcripts Claude Code has deleted. So it is never removed and never rebuilt; a file that
 //! cannot be used is left alone, and counting goes on without it. It has no text of transcripts: hashes of ids, counters, times, and the names of
 //! models, branches and working directories.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use annals_transcript::checkpoint::Checkpoint;
-use annals_transcript::file_state::FileState;
+use annals_transcript::file_state::{FileStamp, FileState};
 use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_usage::{DecodeError, FileCount};
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -34,32 +34,12 @@ pub(super) struct StoredFile {
     pub(super) path: PathBuf,
     pub(super) session: Option<String>,
     pub(super) agent: Option<String>,
-    stamp: Stamp,
+    /// The state of the file when it was read to its end.
+    stamp: FileStamp,
     rules: i64,
     checkpoint: String,
     lines: i64,
     counted: Vec<u8>,
-}
-
-/// The state of a file when it was read to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    length: i64,
-    modified: i64,
-    device: i64,
-    inode: i64,
-}
-
-impl Stamp {
-    fn of(state: &FileState) -> Self {
-        let modified = state.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Self {
-            length: state.length.cast_signed(),
-            modified: modified.and_then(|time| i64::try_from(time.as_nanos()).ok()).unwrap_or(0),
-            device: state.identity.0.cast_signed(),
-            inode: state.identity.1.cast_signed(),
-        }
-    }
 }
 
 /// Why the database cannot be used.
@@ -117,7 +97,7 @@ impl Store {
                 path: path_of(row.get_ref(0)?.as_blob()?),
                 session: row.get(1)?,
                 agent: row.get(2)?,
-                stamp: Stamp {
+                stamp: FileStamp {
                     length: row.get(3)?,
                     modified: row.get(4)?,
                     device: row.get(5)?,
@@ -146,10 +126,9 @@ impl Store {
                  checkpoint = ?9, lines = ?10, counted = ?11 WHERE path = ?1 AND counted = ?12",
             )?;
             for file in files {
-                let stamp = Stamp::of(file.state);
                 let checkpoint = file.position.checkpoint.to_string();
                 let (path, lines) = (path_bytes(file.path), file.position.lines.cast_signed());
-                let Stamp { length, modified, device, inode } = stamp;
+                let FileStamp { length, modified, device, inode } = FileStamp::of(file.state);
                 let values = params![
                     path,
                     file.session,
@@ -198,7 +177,7 @@ impl Store {
 impl StoredFile {
     /// Returns whether a file has not changed since it was read.
     pub(super) fn is_current(&self, state: &FileState) -> bool {
-        self.rules == RULES && self.stamp == Stamp::of(state)
+        self.rules == RULES && self.stamp == FileStamp::of(state)
     }
 
     /// Returns what was counted.
@@ -232,7 +211,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
         _ => {}
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have been faster.
+    // Another process may have migrated it already.
     if version(&transaction)? == 0 {
         transaction.execute_batch(&format!(
             "CREATE TABLE file (

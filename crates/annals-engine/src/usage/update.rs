@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::file_state::FileState;
+use annals_transcript::paths::ConfigFolder;
 use annals_usage::{CountedFile, DecodeError, FileCount, Ledger};
 use rayon::prelude::*;
 
@@ -31,10 +32,10 @@ pub(crate) fn count(engine: &Engine, is_inside: bool) -> Usage {
             (None, Vec::new())
         }
     };
-    let mut work = works(engine, found, stored, &outside);
+    let mut work = tasks(engine, found, stored, &outside);
     // The largest parts first, so that no core is left with one of them at the end.
     work.sort_by_key(|work| std::cmp::Reverse(work.bytes()));
-    let done: Vec<_> = work.into_par_iter().map(Work::run).collect();
+    let done: Vec<_> = work.into_par_iter().map(FileTask::run).collect();
     let (mut counted, mut new) = (Vec::with_capacity(done.len()), Vec::new());
     for done in done {
         usage.errors.extend(done.error);
@@ -85,7 +86,7 @@ fn store_error(path: &Path, error: &StoreError) -> Error {
 
 /// Returns whether a path is in a config folder of this engine: the store has files of others, too.
 fn is_inside(engine: &Engine, path: &Path) -> bool {
-    engine.roots().named().any(|root| path.starts_with(root.join("projects")))
+    engine.roots().named().any(|root| path.starts_with(ConfigFolder::new(root).projects()))
 }
 
 fn is_gone(path: &Path) -> bool {
@@ -93,7 +94,7 @@ fn is_gone(path: &Path) -> bool {
 }
 
 /// What is to be done for a transcript.
-enum Work {
+enum FileTask {
     /// It has not changed, or it is gone: what is stored of it counts.
     Stored { file: StoredFile, is_gone: bool },
     /// It is new or has grown.
@@ -101,7 +102,7 @@ enum Work {
 }
 
 /// What was done for a transcript.
-struct Done {
+struct FileResult {
     counted: Option<CountedFile>,
     new: Option<New>,
     error: Option<Error>,
@@ -133,41 +134,41 @@ impl New {
     }
 }
 
-fn works(
+fn tasks(
     engine: &Engine,
     found: Vec<DiskTranscript>,
     stored: Vec<StoredFile>,
     outside: &HashSet<PathBuf>,
-) -> Vec<Work> {
+) -> Vec<FileTask> {
     let is_wanted = |file: &StoredFile| is_inside(engine, &file.path) && !outside.contains(&file.path);
     let stored = stored.into_iter().filter(is_wanted);
     let mut stored: HashMap<_, _> = stored.map(|file| (file.path.clone(), file)).collect();
     let mut work = Vec::with_capacity(found.len());
     for found in found {
         work.push(match stored.remove(&found.path) {
-            Some(file) if file.is_current(&found.state) => Work::Stored { file, is_gone: false },
-            stored => Work::Read { found, stored },
+            Some(file) if file.is_current(&found.state) => FileTask::Stored { file, is_gone: false },
+            stored => FileTask::Read { found, stored },
         });
     }
     let mut gone: Vec<_> = stored.into_values().collect();
     gone.sort_by(|one, other| one.path.cmp(&other.path));
-    work.extend(gone.into_iter().map(|file| Work::Stored { is_gone: is_gone(&file.path), file }));
+    work.extend(gone.into_iter().map(|file| FileTask::Stored { is_gone: is_gone(&file.path), file }));
     work
 }
 
-impl Work {
+impl FileTask {
     /// Returns how much there is to read.
     fn bytes(&self) -> u64 {
         match self {
-            Work::Stored { .. } => 0,
-            Work::Read { found, .. } => found.state.length,
+            FileTask::Stored { .. } => 0,
+            FileTask::Read { found, .. } => found.state.length,
         }
     }
 
-    fn run(self) -> Done {
+    fn run(self) -> FileResult {
         match self {
-            Work::Stored { file, is_gone } => counted(file, is_gone),
-            Work::Read { found, stored } => read(found.path, found.session, found.agent, stored),
+            FileTask::Stored { file, is_gone } => counted(file, is_gone),
+            FileTask::Read { found, stored } => read(found.path, found.session, found.agent, stored),
         }
     }
 }
@@ -183,17 +184,24 @@ fn with_count(file: StoredFile, count: FileCount, is_gone: bool) -> CountedFile 
 }
 
 /// Returns what counts of a transcript that has not changed, or is gone.
-fn counted(file: StoredFile, is_gone: bool) -> Done {
+fn counted(file: StoredFile, is_gone: bool) -> FileResult {
     match file.count() {
-        Ok(count) => Done { counted: Some(with_count(file, count, is_gone)), new: None, error: None },
+        Ok(count) => FileResult { counted: Some(with_count(file, count, is_gone)), new: None, error: None },
         // It is counted again from its start.
         Err(_) if !is_gone => read(file.path.clone(), file.session.clone(), file.agent.clone(), Some(file)),
-        Err(error) => Done { counted: None, new: None, error: Some(unreadable_count(&file.path, error)) },
+        Err(error) => {
+            FileResult { counted: None, new: None, error: Some(unreadable_count(&file.path, error)) }
+        }
     }
 }
 
 /// Reads what is new in a transcript. If it cannot be read, what is stored of it counts.
-fn read(path: PathBuf, session: Option<String>, agent: Option<String>, stored: Option<StoredFile>) -> Done {
+fn read(
+    path: PathBuf,
+    session: Option<String>,
+    agent: Option<String>,
+    stored: Option<StoredFile>,
+) -> FileResult {
     let earlier = stored.as_ref().map_or_else(FileProgress::default, StoredFile::progress);
     let undecodable = stored.as_ref().and_then(|stored| stored.count().err());
     let error = undecodable.map(|reason| unreadable_count(&path, reason));
@@ -211,7 +219,7 @@ fn read(path: PathBuf, session: Option<String>, agent: Option<String>, stored: O
             let counted = CountedFile { path, session, agent, is_gone: false, count };
             // What a newer version of annals has stored is left as it is.
             let new = Some(new).filter(|_| undecodable != Some(DecodeError::Newer));
-            Done { counted: Some(counted), new, error }
+            FileResult { counted: Some(counted), new, error }
         }
         Err(error) => {
             let error = Some(Error::read(&path, error));
@@ -219,7 +227,7 @@ fn read(path: PathBuf, session: Option<String>, agent: Option<String>, stored: O
                 let count = stored.count().ok()?;
                 Some(with_count(stored, count, false))
             });
-            Done { counted: before, new: None, error }
+            FileResult { counted: before, new: None, error }
         }
     }
 }

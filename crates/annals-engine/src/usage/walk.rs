@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use annals_transcript::file_state::FileState;
 use annals_transcript::paths::SessionPaths;
-use annals_transcript::project::{is_agent_transcript, is_session_id};
+use annals_transcript::project::{agent_of_transcript, is_session_id, session_of_transcript};
 use rayon::prelude::*;
 
 use crate::engine::Engine;
@@ -74,14 +74,12 @@ impl Walk {
     fn over(project: &Path) -> Self {
         let mut walk = Self::default();
         for (entry, name) in walk.entries(project) {
-            match name.strip_suffix(".jsonl") {
-                Some(session) if is_session_id(session) => walk.add(&entry, Some(session), None),
-                Some(_) if is_agent_transcript(&name) => walk.add(&entry, None, Some(&name)),
-                None if is_session_id(&name) => {
-                    let beside = entry.path().with_extension("jsonl");
-                    walk.add_agents(&SessionPaths::of(&beside).subagents(), &name);
-                }
-                _ => {}
+            if let Some(session) = session_of_transcript(&name) {
+                walk.add(&entry, Some(session), None);
+            } else if let Some(agent) = agent_of_transcript(&name) {
+                walk.add(&entry, None, Some(agent));
+            } else if is_session_id(&name) {
+                walk.add_agents(&SessionPaths::new(project, &name).subagents(), &name);
             }
         }
         walk
@@ -95,8 +93,8 @@ impl Walk {
                 continue;
             }
             for (entry, name) in self.entries(&folder) {
-                if is_agent_transcript(&name) {
-                    self.add(&entry, Some(session), Some(&name));
+                if let Some(agent) = agent_of_transcript(&name) {
+                    self.add(&entry, Some(session), Some(agent));
                 } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     folders.push(entry.path());
                 }
@@ -112,7 +110,7 @@ impl Walk {
             Ok((true, metadata)) => self.found.push(DiskTranscript {
                 state: metadata.into(),
                 session: session.map(str::to_owned),
-                agent: agent.map(|name| agent_of(name).to_owned()),
+                agent: agent.map(str::to_owned),
                 is_link: entry.file_type().is_ok_and(|kind| kind.is_symlink()),
                 path,
             }),
@@ -136,10 +134,4 @@ impl Walk {
             .map(|(name, entry)| (entry, name))
             .collect()
     }
-}
-
-/// Returns the id in the name of an agent's transcript.
-fn agent_of(name: &str) -> &str {
-    let name = name.strip_suffix(".jsonl").unwrap_or(name);
-    name.strip_prefix("agent-").unwrap_or(name)
 }

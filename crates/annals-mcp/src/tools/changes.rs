@@ -7,7 +7,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use super::limit;
-use crate::excerpt::{Room, excerpt, id, line};
+use crate::excerpt::{AnswerBudget, excerpt, id, line};
 use crate::history::{History, Refusal};
 
 /// How many edits are returned by default and at most.
@@ -106,7 +106,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Changes
     let after = arguments.after.unwrap_or_default();
     let mut edits = Vec::new();
     let mut more_after = None;
-    let mut room = Room::new(KEPT);
+    let mut budget = AnswerBudget::new(KEPT);
     let mut number = 0;
     let mut see = |call: ToolCall| {
         let Some(changed) = FileEdit::by(&call) else { return true };
@@ -116,7 +116,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Changes
             return true;
         }
         let edit = changed.edit(number, &call, arguments.text_offset.unwrap_or_default(), text_limit.max(4));
-        let fits = edits.len() < limit && room.take(&edit);
+        let fits = edits.len() < limit && budget.take(&edit);
         if fits {
             edits.push(edit);
         } else {
@@ -212,9 +212,9 @@ impl FileEdit {
         Some(Self { path, pieces })
     }
 
-    fn edit(&self, number: usize, call: &ToolCall, offset: usize, room: usize) -> Edit {
+    fn edit(&self, number: usize, call: &ToolCall, offset: usize, budget: usize) -> Edit {
         let diff: String = self.pieces.iter().map(|(old, new)| diff(old, new)).collect();
-        let diff = excerpt(&diff, offset, room);
+        let diff = excerpt(&diff, offset, budget);
         Edit {
             number,
             file: line(&self.path, FILES.1),

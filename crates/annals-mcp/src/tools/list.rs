@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limit;
-use crate::excerpt::{Room, id, line};
+use crate::excerpt::{AnswerBudget, id, line};
 use crate::history::{History, Refusal};
 
 /// How many sessions are returned by default and at most.
@@ -92,9 +92,9 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Session
     loop {
         let result: ListResult = history.get(Method::HistoryList, &wanted)?;
         let found = result.sessions.len();
-        let mut room = Room::new(KEPT);
+        let mut budget = AnswerBudget::new(KEPT);
         let sessions: Vec<_> =
-            result.sessions.into_iter().map(row).take_while(|row| room.take(row)).collect();
+            result.sessions.into_iter().map(row).take_while(|row| budget.take(row)).collect();
         // The cursor of a shorter page continues exactly behind what fits.
         if sessions.len() < found {
             wanted.limit = Some(sessions.len().max(1));

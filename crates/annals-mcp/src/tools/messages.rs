@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::limit;
 use super::session::each_turn;
-use crate::excerpt::{Excerpt, Room, excerpt, id};
+use crate::excerpt::{AnswerBudget, Excerpt, excerpt, id};
 use crate::history::{History, Refusal};
 
 /// How many messages are returned by default and at most.
@@ -157,7 +157,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Window,
     let start = start(history, &arguments)?;
     let to_turn = arguments.turn.map(|turn| arguments.to_turn.unwrap_or(turn));
     let base = base(&arguments);
-    let mut room = Room::new(KEPT);
+    let mut budget = AnswerBudget::new(KEPT);
     let mut messages = VecDeque::new();
     let mut streams = Vec::new();
     let is_back = matches!(start, Start::Before(_) | Start::Last);
@@ -169,7 +169,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Window,
             taken = reference(item);
             // The message that was asked for is returned whatever it is.
             let message = selection.message(item, true);
-            messages.extend(message.filter(|message| room.take(message)));
+            messages.extend(message.filter(|message| budget.take(message)));
         }
         let stream = |cursor: Option<String>, is_back| Stream {
             next: cursor.map(|cursor| ReadParams { cursor: Some(cursor), limit: Some(PAGE), ..base.clone() }),
@@ -205,7 +205,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Window,
                     left[usize::from(stream.is_back)].clone_from(&stream.taken);
                     *open = false;
                 }
-                Next::Message(message) if messages.len() < limit && room.take(&message) => {
+                Next::Message(message) if messages.len() < limit && budget.take(&message) => {
                     if stream.is_back {
                         messages.push_front(message);
                     } else {
@@ -424,7 +424,7 @@ impl Selection {
         })
     }
 
-    fn part(&self, kind: &str, part: &Value, room: usize) -> Part {
+    fn part(&self, kind: &str, part: &Value, budget: usize) -> Part {
         let text = match kind {
             "text" => part["text"].as_str().map(str::to_owned),
             "thinking" => part["thinking"].as_str().map(str::to_owned),
@@ -433,7 +433,7 @@ impl Selection {
             "image" | "document" | "redacted_thinking" => None,
             _ => Some(part.as_str().map_or_else(|| part.to_string(), str::to_owned)),
         };
-        let text = text.map(|text| excerpt(&text, self.text_offset, room));
+        let text = text.map(|text| excerpt(&text, self.text_offset, budget));
         let (text, continue_at, bytes_left_out) = match text {
             Some(Excerpt { text, continues_at, left_out }) => (Some(text), continues_at, left_out),
             None => (None, None, 0),

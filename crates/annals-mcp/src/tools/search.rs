@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limit;
-use crate::excerpt::{Room, excerpt, id, line};
+use crate::excerpt::{AnswerBudget, excerpt, id, line};
 use crate::history::{History, Refusal};
 
 /// How many sessions are returned by default and at most.
@@ -206,14 +206,14 @@ fn query(arguments: &Arguments) -> String {
 
 /// Returns the hits that fit into an answer, and how many sessions they are of, at least 1. Sessions are whole, except for the first.
 fn fitting(hits: &[SearchHit]) -> (Vec<Hit>, usize) {
-    let mut room = Room::new(KEPT);
+    let mut budget = AnswerBudget::new(KEPT);
     let mut fitting: Vec<Hit> = Vec::new();
     let mut sessions = 0;
     for of_session in hits.chunk_by(|one, other| one.session == other.session) {
         let start = fitting.len();
         for hit in of_session {
             let hit = to_hit(hit);
-            if !room.take(&hit) {
+            if !budget.take(&hit) {
                 if sessions > 0 {
                     fitting.truncate(start);
                 }

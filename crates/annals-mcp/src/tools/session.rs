@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::list::{Row, row};
 use super::{limit, to_json};
-use crate::excerpt::{Room, id, line};
+use crate::excerpt::{AnswerBudget, id, line};
 use crate::history::{History, Refusal};
 
 /// How many turns are returned by default and at most.
@@ -116,7 +116,7 @@ pub(crate) fn outline(history: &History<'_>, arguments: Arguments) -> Result<Out
     let session: Session = history.get(Method::HistorySession, &described)?;
     let mut turns = Vec::new();
     let mut next_turn = None;
-    let mut room = Room::new(KEPT);
+    let mut budget = AnswerBudget::new(KEPT);
     let lost = each_turn(
         history,
         &arguments.session,
@@ -127,7 +127,7 @@ pub(crate) fn outline(history: &History<'_>, arguments: Arguments) -> Result<Out
                 return true;
             }
             let turn = outline_turn(turn);
-            let fits = turns.len() < limit && room.take(&turn);
+            let fits = turns.len() < limit && budget.take(&turn);
             if fits {
                 turns.push(turn);
             } else {

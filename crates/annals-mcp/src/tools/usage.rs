@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limit;
-use crate::excerpt::{Room, id, line};
+use crate::excerpt::{AnswerBudget, id, line};
 use crate::history::{History, Refusal};
 
 /// How many rows `usage` returns by default and at most.
@@ -118,14 +118,14 @@ pub(crate) fn usage(history: &History<'_>, arguments: Arguments) -> Result<Answe
         ..UsageParams::default()
     };
     let result: UsageResult = history.get(Method::HistoryUsage, &wanted)?;
-    let mut room = Room::new(KEPT);
+    let mut budget = AnswerBudget::new(KEPT);
     let is_of_time = matches!(by, UsageBy::Day | UsageBy::Week | UsageBy::Month | UsageBy::Block);
     let mut rows: Vec<_> = result.rows.iter().map(row).collect();
     // If not all of them fit, the latest days and the most expensive sessions do.
     if is_of_time {
         rows.reverse();
     }
-    let mut rows: Vec<_> = rows.into_iter().take_while(|row| room.take(row)).collect();
+    let mut rows: Vec<_> = rows.into_iter().take_while(|row| budget.take(row)).collect();
     if is_of_time {
         rows.reverse();
     }

@@ -5,6 +5,7 @@ use annals_engine::{TranscriptFile, end_of_lines};
 use annals_proto::acp::{OpenParams, OpenState, RequestMeta};
 use annals_transcript::Flag;
 use annals_transcript::full_view::Step;
+use annals_transcript::item;
 use annals_transcript::session::{BlockKind, Node};
 use annals_transcript::tool::Call;
 use std::sync::Arc;
@@ -209,5 +210,5 @@ impl Replay {
 
 /// Returns whether an entry may have updates, without reading its body. [`UpdateBuilder::add_entry`] decides in the end.
 fn may_have_updates(node: &Node) -> bool {
-    !node.has(Flag::Sidechain) && node.kind.is_message()
+    !node.has(Flag::Sidechain) && item::may_have_parts(node.kind)
 }

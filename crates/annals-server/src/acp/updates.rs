@@ -148,11 +148,8 @@ impl UpdateBuilder {
                     if context.is_reply { Update::AgentMessageChunk } else { Update::UserMessageChunk };
                 self.add_media(media, message, origin, update);
             }
-            Part::Notice(notice @ Notice::Compaction(_)) => self.add_compaction(origin, &notice.text()),
-            Part::Notice(notice) => {
-                let origin = Origin { input: Some(wire::InputKind::Notice), ..origin.clone() };
-                self.add_text(&notice.text(), message, &origin, Update::AgentMessageChunk);
-            }
+            Part::Notice(notice @ Notice::Compaction(_)) => self.add_compaction(origin, notice),
+            Part::Notice(notice) => self.add_notice(origin, message, notice),
             _ => {}
         }
     }
@@ -290,11 +287,16 @@ impl UpdateBuilder {
         }
     }
 
-    fn add_compaction(&mut self, origin: &Origin, text: &str) {
+    fn add_notice(&mut self, origin: &Origin, message: Option<&str>, notice: &Notice<'_>) {
+        let origin = Origin { input: Some(wire::InputKind::Notice), ..origin.clone() };
+        self.add_text(&notice.text(), message, &origin, Update::AgentMessageChunk);
+    }
+
+    fn add_compaction(&mut self, origin: &Origin, notice: &Notice<'_>) {
         self.compaction.clone_from(&origin.uuid);
         match origin.uuid.clone().filter(|_| self.knows_compactions) {
             Some(id) => self.push_compaction(id, origin.clone()),
-            None => self.add_text(text, origin.uuid.as_deref(), origin, Update::AgentMessageChunk),
+            None => self.add_notice(origin, origin.uuid.as_deref(), notice),
         }
     }
 

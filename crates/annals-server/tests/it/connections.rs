@@ -26,7 +26,7 @@ impl Client {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (out, outbox) = outgoing();
-        let connection = Some(Connection::new(world.server.clone(), out));
+        let connection = Some(world.server.connect(out));
         Self { runtime, connection, outbox, last_id: 0, waiting: Vec::new() }
     }
 

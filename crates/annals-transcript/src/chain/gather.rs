@@ -142,7 +142,7 @@ impl<'a> Replies<'a> {
         stretches
     }
 
-    /// Returns what a reply misses, and where that goes.
+    /// Returns what a reply misses, and where that goes (CHAIN 5.1 to 5.4).
     fn stretch(&self, id: Id, start: usize, context: &mut BTreeSet<usize>, is_taken: &mut [bool]) -> Stretch {
         let mut missing: Vec<Insertion> = self
             .lines(id)
@@ -196,7 +196,7 @@ impl<'a> Replies<'a> {
     }
 
     /// Returns results of calls of a reply that hang elsewhere, as long as the call has no result. They go behind the last
-    /// line of the reply in file order.
+    /// line of the reply in file order (CHAIN 5.2).
     fn missing_results_elsewhere(&self, id: Id, missing: &[Insertion], is_taken: &[bool]) -> Vec<Insertion> {
         let candidates = self.lines(id).flat_map(|line| self.results_elsewhere.members(line));
         let is_hanging =
@@ -237,7 +237,7 @@ impl<'a> Replies<'a> {
         self.lines(id).chain(results).filter(|&slot| seen.insert(slot)).collect()
     }
 
-    /// Takes and returns the context that hangs on an entry in runs that lead to nothing else.
+    /// Takes and returns the context that hangs on an entry in runs that lead to nothing else (CHAIN 5.3).
     fn dead_ends_on(&self, source: usize, is_taken: &mut [bool]) -> Vec<usize> {
         let mut found = Vec::new();
         for child in self.children.members(source) {
@@ -291,8 +291,8 @@ fn callers(session: &Session, loaded: &LoadedEntries) -> Vec<Option<SmallIndex>>
     callers.into_iter().zip(is_shared).map(|(caller, is_shared)| caller.filter(|_| !is_shared)).collect()
 }
 
-/// Returns results that hang elsewhere than on the lines that make their calls: those lines, each with the result. A call in a
-/// sidechain is only answered by a result in a sidechain, and a main call by a main result.
+/// Returns results that hang elsewhere than on the lines that make their calls: those lines, each with the result. A call in
+/// a sidechain is only answered by a result in a sidechain, and a main call by a main result (CHAIN 5.2).
 fn results_elsewhere(
     session: &Session,
     loaded: &LoadedEntries,

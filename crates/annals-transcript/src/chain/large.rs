@@ -48,7 +48,7 @@ struct Branch<'s> {
 
 /// What is known about an entry that is read because of its place in the branch.
 #[derive(Clone, Copy)]
-struct Read {
+struct BranchEntry {
     /// The reply of the nearest assistant entry at or above it.
     reply: Option<Id>,
     /// Whether it is context or progress, below which anything is read.
@@ -103,7 +103,7 @@ impl<'s> Branch<'s> {
     /// Returns for each entry whether Claude Code reads it: those on the path, those that continue them, and those that are
     /// not linked.
     fn members(&self) -> Vec<bool> {
-        let mut read: Vec<Option<Read>> = vec![None; self.session.nodes().len()];
+        let mut read: Vec<Option<BranchEntry>> = vec![None; self.session.nodes().len()];
         let nodes = self.session.nodes().iter().enumerate();
         nodes
             .map(|(index, node)| {
@@ -121,7 +121,7 @@ impl<'s> Branch<'s> {
                 }
                 let reply = if node.kind == Kind::Assistant { node.message_id } else { reply };
                 let is_context = node.kind == Kind::Progress || reply::is_context(self.session, node);
-                read[index] = Some(Read { reply, is_context });
+                read[index] = Some(BranchEntry { reply, is_context });
                 true
             })
             .collect()

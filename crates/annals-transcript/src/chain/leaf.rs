@@ -17,7 +17,7 @@ pub(super) fn choose(session: &Session, loaded: &LoadedEntries, children: &Group
     chooser.by_records().or_else(|| chooser.by_last_messages())
 }
 
-/// Returns the last message on the chain of a leaf; the leaf itself if there is none.
+/// Returns the last message on the chain of a leaf; the leaf itself if there is none (CHAIN 3.12).
 pub(super) fn last_message(session: &Session, loaded: &LoadedEntries, leaf: usize) -> usize {
     message_above(session, loaded, leaf).unwrap_or(leaf)
 }
@@ -26,7 +26,7 @@ fn message_above(session: &Session, loaded: &LoadedEntries, leaf: usize) -> Opti
     walk::ancestors(loaded, leaf).find(|&slot| loaded.node(session, slot).is_user_or_assistant())
 }
 
-/// Returns the loaded lines of the file that are not in a sidechain; a compaction may have discarded them since.
+/// Returns the loaded lines of the file that are not in a sidechain; a compaction may have discarded them since (CHAIN 3.1).
 fn main_lines<'s>(session: &'s Session, loaded: &LoadedEntries) -> impl DoubleEndedIterator<Item = &'s Node> {
     let is_read = |node: &Node| node.id.is_none_or(|id| loaded.has_read(id));
     let lines = session.nodes().iter().filter(|node| node.is_loaded_by_claude_code() && !node.is_side());
@@ -45,7 +45,8 @@ struct Chooser<'a> {
 }
 
 impl Chooser<'_> {
-    /// Chooses by the last `last-prompt` and by the last line; `None` if the chain of the choice has no message.
+    /// Chooses by the last `last-prompt` and by the last line; `None` if the chain of the choice has no message (CHAIN 3.3,
+    /// 3.4).
     fn by_records(&self) -> Option<usize> {
         let is_final = self.loaded.last_prompt.explicit && self.named.is_some_and(|slot| self.is_main(slot));
         if self.loaded.relinked && !is_final {
@@ -59,7 +60,8 @@ impl Chooser<'_> {
         choice.filter(|&slot| self.has_message(slot))
     }
 
-    /// Returns the last line; in a file without `last-prompt`, the newest entry below it, unless it is the newest of all.
+    /// Returns the last line; in a file without `last-prompt`, the newest entry below it, unless it is the newest of all
+    /// (CHAIN 3.5).
     fn by_last_line(&self) -> Option<usize> {
         let last_line = self.last_line?;
         // The first line wins a tie.
@@ -103,7 +105,7 @@ impl Chooser<'_> {
 
     /// Chooses among the messages that no other follows: the only one, the one that a `last-prompt` names, or the one above
     /// the last line, and else the newest; the first line wins a tie. If there is no such message, because there are none or
-    /// all are in cycles, it chooses the newest entry.
+    /// all are in cycles, it chooses the newest entry (CHAIN 3.6, 3.7).
     fn by_last_messages(&self) -> Option<usize> {
         let last_messages = self.last_messages();
         match last_messages[..] {
@@ -125,7 +127,7 @@ impl Chooser<'_> {
     }
 
     /// Returns the messages without a message as a child that are reached from an entry without children, without passing
-    /// another message.
+    /// another message (CHAIN 3.2).
     fn last_messages(&self) -> Vec<usize> {
         let slots = self.loaded.slots.len();
         let mut has_message_child = vec![false; slots];
@@ -153,7 +155,7 @@ impl Chooser<'_> {
     }
 
     /// Returns whether the conversation went on from the leaf that a `last-prompt` names to the last line, although the leaf
-    /// may be beside the chain of that line. `directly` says whether being on the chain counts.
+    /// may be beside the chain of that line. `directly` says whether being on the chain counts (CHAIN 3.8).
     fn is_passed(&self, named: usize, directly: bool) -> bool {
         let last_prompt = &self.loaded.last_prompt;
         let Some(last) = self.last.filter(|&last| last != named && !last_prompt.explicit) else {
@@ -167,7 +169,7 @@ impl Chooser<'_> {
 
     /// Returns whether an entry belongs to parallel calls that a chain passes: it is a line with a call, a result of one, or
     /// context below such a result. The chain passes another line with a call of the same reply, above or below that line
-    /// with nothing but the reply's own entries between them, or a result of another call of the same line.
+    /// with nothing but the reply's own entries between them, or a result of another call of the same line (CHAIN 3.9, 3.10).
     fn is_beside_calls(&self, chain: &[usize], entry: usize) -> bool {
         let above =
             walk::ancestors(self.loaded, entry).find(|&slot| !is_context(self.session, self.node(slot)));
@@ -209,7 +211,7 @@ impl Chooser<'_> {
     }
 
     /// Returns whether an entry is the end of a reply without calls whose lines are split by context, while a chain goes on
-    /// from that context with newer messages and nothing follows either of the two.
+    /// from that context with newer messages and nothing follows either of the two (CHAIN 3.11).
     fn is_beside_split_reply(&self, chain: &[usize], entry: usize) -> bool {
         let Some(id) = reply::of(self.node(entry)) else { return false };
         let run: Vec<usize> = self.run_above(entry, id).collect();
@@ -218,33 +220,41 @@ impl Chooser<'_> {
         };
         let (lines, between): (Vec<usize>, Vec<usize>) =
             run[..=first_line].iter().partition(|&&slot| reply::of(self.node(slot)).is_some());
-        let has_calls = |slot: usize| reply::calls(self.session, self.node(slot)).next().is_some();
-        let is_silent = |slot: usize| {
-            let node = self.node(slot);
-            matches!(node.kind, Kind::System | Kind::Attachment) && !node.has(Flag::LocalCommand)
-        };
         let Some(fork) = between.first().and_then(|fork| chain.iter().position(|slot| slot == fork)) else {
             return false;
         };
-        let speaks = |slot: usize| {
-            let node = self.node(slot);
-            let is_prompt =
-                node.kind == Kind::User && !node.has(Flag::Meta) && !reply::has_result(self.session, node);
-            node.kind == Kind::Assistant || is_prompt
-        };
-        let is_followed = |slot: usize, counts: fn(&Self, usize) -> bool| {
-            self.children.members(slot).any(|child| counts(self, child))
-        };
-        let is_message_of_main =
-            |this: &Self, slot: usize| this.is_main(slot) && !is_context(this.session, this.node(slot));
         let other = &chain[..fork];
-        !has_calls(entry)
-            && !lines.into_iter().any(has_calls)
-            && between.iter().all(|&slot| is_silent(slot))
-            && other.iter().any(|&slot| speaks(slot))
+        !self.has_calls(entry)
+            && !lines.into_iter().any(|slot| self.has_calls(slot))
+            && between.iter().all(|&slot| self.is_silent(slot))
+            && other.iter().any(|&slot| self.speaks(slot))
             && other.last().is_some_and(|&slot| self.time(slot) > self.time(entry))
-            && !is_followed(entry, |_, _| true)
-            && !self.last.is_some_and(|last| is_followed(last, is_message_of_main))
+            && self.children.members(entry).next().is_none()
+            && !self.last.is_some_and(|last| self.is_followed_by_message(last))
+    }
+
+    fn has_calls(&self, slot: usize) -> bool {
+        reply::calls(self.session, self.node(slot)).next().is_some()
+    }
+
+    /// Returns whether an entry is context that Claude Code writes between the lines of a reply.
+    fn is_silent(&self, slot: usize) -> bool {
+        let node = self.node(slot);
+        matches!(node.kind, Kind::System | Kind::Attachment) && !node.has(Flag::LocalCommand)
+    }
+
+    /// Returns whether an entry is a reply or a prompt.
+    fn speaks(&self, slot: usize) -> bool {
+        let node = self.node(slot);
+        let is_prompt =
+            node.kind == Kind::User && !node.has(Flag::Meta) && !reply::has_result(self.session, node);
+        node.kind == Kind::Assistant || is_prompt
+    }
+
+    /// Returns whether a message that is neither context nor of a subagent has an entry as its parent.
+    fn is_followed_by_message(&self, slot: usize) -> bool {
+        let mut children = self.children.members(slot);
+        children.any(|child| self.is_main(child) && !is_context(self.session, self.node(child)))
     }
 
     /// Returns the ancestors of a line up to the first that is not part of the reply: its lines, results, context.

@@ -18,7 +18,7 @@ pub(super) fn ancestors(loaded: &LoadedEntries, leaf: usize) -> impl Iterator<It
 }
 
 /// Returns the chain that ends in a slot, root first. If a parent is not in the file, or is already on the chain, the chain
-/// continues with the entry before it in time.
+/// continues with the entry before it in time (CHAIN 4.1, 4.2).
 pub(super) fn bridged_chain(session: &Session, loaded: &LoadedEntries, last: usize) -> Vec<usize> {
     let mut walked = vec![false; loaded.slots.len()];
     let mut by_time: Option<ByTime> = None;
@@ -64,7 +64,8 @@ impl ByTime {
         }
     }
 
-    /// Returns the latest entry that is not later than `slot` and at most [`BRIDGE_MS`] earlier; the first line wins a tie.
+    /// Returns the latest entry that is not later than `slot` and at most [`BRIDGE_MS`] earlier; the first line wins a tie
+    /// (CHAIN 4.2 to 4.4).
     fn bridge(&self, session: &Session, loaded: &LoadedEntries, slot: usize) -> Option<usize> {
         let node = loaded.node(session, slot);
         let time = node.time?;
@@ -75,8 +76,8 @@ impl ByTime {
 }
 
 /// Returns the system and attachment entries below the last message that are reached without passing another message: each
-/// entry is followed by those below it, and the children of one entry are in the order of time. Slots that are taken, and what
-/// hangs on them, are left out.
+/// entry is followed by those below it, and the children of one entry are in the order of time. Slots that are taken, and
+/// what hangs on them, are left out (CHAIN 3.13).
 pub(super) fn trailers(
     session: &Session,
     loaded: &LoadedEntries,

@@ -9,6 +9,15 @@ use crate::json::{JsonStr, Skip, Value, walk_object};
 /// The top-level fields of an entry. Strings are slices of the line.
 ///
 /// If a key occurs twice, the last one counts, as in Claude Code.
+///
+/// ```
+/// use annals_transcript::{Entry, Flag, Kind};
+///
+/// let entry = Entry::new(br#"{"type":"user","uuid":"b","parentUuid":"a","isMeta":true}"#);
+/// let head = entry.head();
+/// assert_eq!((head.kind, &*head.parent.unwrap().decode()), (Kind::User, "a"));
+/// assert!(head.has(Flag::Meta));
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Head<'a> {

@@ -45,7 +45,7 @@ pub(super) fn blocks<'a>(attachment: &Attachment<'a>) -> Vec<(Value<'a>, BlockKi
 }
 
 /// Returns the texts that Claude Code recorded for an attachment when it first sent it, if it would use them again. It
-/// generates new ones if a recorded text is empty or an object has unknown members.
+/// generates new ones if a recorded text is empty or an object has unknown members (CHAIN 6.9b).
 fn rendered<'a>(attachment: &Attachment<'a>) -> Option<Vec<Value<'a>>> {
     let mut texts = Vec::new();
     for piece in attachment.rendered().filter(|pieces| pieces.is_array())?.items() {

@@ -7,6 +7,16 @@ use crate::paths::{SessionPaths, agent_meta};
 use crate::project::is_session_id;
 
 /// The transcript of a session, or of one of its subagents.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use annals_transcript::write::Target;
+///
+/// let target = Target::session(Path::new("projects/-src"), "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55")?;
+/// assert!(target.path().ends_with("-src/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"));
+/// # Ok::<(), annals_transcript::write::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     folder: PathBuf,
@@ -55,9 +65,7 @@ impl Target {
     pub fn path(&self) -> PathBuf {
         let paths = SessionPaths::new(&self.folder, &self.session);
         let Some(agent) = &self.agent else { return paths.transcript().to_owned() };
-        let folder = paths.subagents();
-        let folder = agent.group.as_ref().map_or(folder.clone(), |group| folder.join(group));
-        folder.join(format!("agent-{}.jsonl", agent.id))
+        paths.agent(&agent.id, agent.group.as_deref())
     }
 
     /// Returns the path of the subagent's metadata file; `None` for a session's own transcript.

@@ -1,11 +1,14 @@
 //! Every transcript at hand is read without a panic and gives its bytes back.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Cursor;
 
 use annals_transcript::content::Block;
 use annals_transcript::entry::view::{Assistant, Attachment, System, ToolUseResult, User};
+use annals_transcript::item::{self, Item, Part};
 use annals_transcript::lite::Lite;
+use annals_transcript::session::Session;
 use annals_transcript::{Entry, Kind, Reader, patch, prompt};
 use testkit::corpora;
 
@@ -39,6 +42,30 @@ fn every_view_of_every_entry_can_be_read() {
         let lite = Lite::read(&mut Cursor::new(&file), file.len() as u64).unwrap();
         assert_eq!(lite.size, file.len() as u64);
     }
+}
+
+/// Outputs read only the entries whose nodes say that they may be visible. [`Item::of`] finds nothing in the others.
+#[test]
+fn no_entry_is_more_visible_than_its_node_says() {
+    let mut shown = BTreeSet::new();
+    for path in corpora::transcripts() {
+        let file = fs::read(&path).unwrap();
+        let session = Session::read(&file[..]).unwrap();
+        for node in session.nodes() {
+            let start = usize::try_from(node.at.offset).unwrap();
+            let entry = Entry::new(&file[start..start + usize::try_from(node.length).unwrap()]);
+            let item = Item::of(&entry);
+            let bound = item::most_visible(node.kind, |flag| node.has(flag));
+            for part in item.parts.iter().filter(|part| !matches!(part, Part::Result(_))) {
+                assert!(item.visibility_of(part) >= bound, "{}, line {}", path.display(), node.at.line);
+            }
+            assert!(item.parts.is_empty() || item::may_have_parts(node.kind), "{:?}", node.kind);
+            shown.extend(item.parts.first().map(|_| node.kind));
+        }
+    }
+    let bounded: BTreeSet<_> = Kind::ALL.iter().copied().filter(|&kind| item::may_have_parts(kind)).collect();
+    assert_eq!(shown, bounded, "the corpus has an entry with parts of each of these kinds, and of no other");
+    assert!(!item::may_have_parts(Kind::Other) && !item::may_have_parts(Kind::Noise));
 }
 
 #[test]

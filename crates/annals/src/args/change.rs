@@ -32,7 +32,7 @@ pub(super) fn hidden(arg: Arg) -> Arg {
 
 /// Describes `--all` of a command that selects only archived sessions, or only others.
 pub(super) fn all_of_them(arg: Arg) -> Arg {
-    arg.help("All of them, also files without a conversation (empty ones, only titles, only messages of subagents)")
+    arg.help("Select all sessions, including files without a conversation (empty ones, only titles, only messages of subagents)")
 }
 
 #[derive(Debug, clap::Args)]

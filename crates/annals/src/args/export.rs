@@ -18,7 +18,7 @@ pub(crate) struct Export {
     /// All sessions of the project in this folder, instead of some; they become a folder of files with an index
     #[arg(long, value_name = "PATH", conflicts_with = "sessions")]
     pub(crate) project: Option<PathBuf>,
-    /// What to write; by default what the ending of the output file says, or else HTML
+    /// Output format [default: from the file extension, else HTML]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
     /// The file to write, or the folder for several sessions or for pages; `-` is standard output

@@ -20,8 +20,8 @@ pub(crate) struct Files {
     /// A session
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
-    /// List the versions of this file in SESSION, or without SESSION the sessions that changed it; a path that is not from the
-    /// root may be the end of a longer one
+    /// List the versions of this file in SESSION, or without SESSION the sessions that changed it; a relative path
+    /// matches the end of a recorded path
     #[arg(long, value_name = "PATH", conflicts_with_all = ["at", "restore"])]
     pub(crate) file: Option<String>,
     /// Print the edits of that file in the sessions that changed it, subagents included, the oldest first

@@ -47,7 +47,7 @@ pub(crate) struct Filters {
     /// Only archived sessions, which are left out otherwise
     #[arg(long)]
     pub(crate) archived: bool,
-    /// Everything: archived sessions, and files without a conversation (empty ones, only titles, only messages of subagents)
+    /// Include archived sessions and files without a conversation (empty ones, only titles, only messages of subagents)
     #[arg(long)]
     pub(crate) all: bool,
 }

@@ -23,7 +23,7 @@ pub(crate) enum IndexAction {
     Status,
     /// Index what is new
     Update,
-    /// Make the index anew
+    /// Rebuild the index from all transcripts
     Rebuild,
     /// Remove the index
     Clear,

@@ -22,7 +22,7 @@ pub(crate) struct Push {
     /// Also send records without a uuid, such as titles; the server has to recognise them by their `Idempotency-Key`
     #[arg(long)]
     pub(crate) all: bool,
-    /// Forget the progress of earlier pushes, and continue behind the last entry that the server has: for a transcript
+    /// Forget the progress of earlier pushes, and continue after the last entry that the server has: for a transcript
     /// that was rewritten
     #[arg(long)]
     pub(crate) restart: bool,
@@ -42,7 +42,7 @@ pub(crate) struct RemoteAccess {
     /// Read the token for the server from this file [default: `$ANNALS_REMOTE_TOKEN`]
     #[arg(long, value_name = "PATH")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Send the token, or the password in the address, over http to another machine, although everyone on the way can read it
+    /// Send the token, or the password in the address, over http to another machine, although anyone on the network path can read it
     #[arg(long)]
     pub(crate) insecure_http: bool,
 }

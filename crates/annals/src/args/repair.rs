@@ -26,8 +26,7 @@ pub(crate) struct Repair {
     /// Remove all reasoning, for a session that is refused because of it
     #[arg(long)]
     pub(crate) strip_thinking: bool,
-    /// For a file that is too large: write it anew, without lines that were replaced and without messages before the last compaction. A backup is
-    /// kept, with which `--undo` restores it. A file that would not become smaller is repaired by appending
+    /// Rewrite the file, for example one over 5 MiB, without replaced lines and messages before the last compaction. A backup is kept, with which `--undo` restores it. A file that would not become smaller is repaired by appending
     #[arg(long, conflicts_with = "undo")]
     pub(crate) in_place: bool,
     /// Write although another program writes to the session

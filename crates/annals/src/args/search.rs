@@ -18,7 +18,7 @@ A query has words, which all have to occur, in any order, whatever their case an
   annals search '\"borrow checker\"'             side by side
   annals search borrow -panic                    without a word; `--dry-run` is a word
   annals search 'timeout OR deadline'            one of them
-  annals search 'conf*'                          words that begin so
+  annals search 'conf*'                          words with this prefix
   annals search src/main.rs:42 E0502 --dry-run   identifiers, paths and error codes, whole or in part
   annals search 天气                             Chinese, Japanese and Korean
   annals search 'fix tool:Bash is:error after:7d project:app'

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use super::filters::{at_least_one, file, folder, text};
 
 pub(super) const USAGE_HELP: &str = "\
-Every response of the API counts once, however many lines and files it stands in: forks, resumed sessions and subagents included. \
+Every response of the API counts once, however many lines and files it occurs in: forks, resumed sessions and subagents included. \
 Costs are list prices of the API, which is not what a subscription pays. What was counted stays counted when Claude Code deletes a transcript: \
 it is in `usage.sqlite` in the folder of annals (`$ANNALS_HOME`), which is not a cache. Prices of your own go to `prices.toml` there.";
 
@@ -29,7 +29,7 @@ pub(crate) struct Usage {
     /// Show how full the context of SESSION was, what filled it and what compactions saved; SESSION may be an agent or a path, too
     #[arg(long, requires = "target", conflicts_with_all = ["by", "why", "breakdown", "csv", "since", "until", "project", "here", "branch", "title", "tool", "file"])]
     pub(crate) context: bool,
-    /// What a row stands for
+    /// Group by
     #[arg(long, value_enum, default_value_t = UsageBy::Day)]
     pub(crate) by: UsageBy,
     /// Show the models of each row
@@ -101,7 +101,7 @@ pub(crate) struct UsageFilters {
     pub(crate) file: Option<String>,
 }
 
-/// What a row stands for.
+/// What rows are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum UsageBy {
     /// A day, from midnight to midnight
@@ -118,18 +118,18 @@ pub(crate) enum UsageBy {
     Branch,
     /// A model
     Model,
-    /// A five-hour window of a subscription: real where its end is known, an estimate otherwise
+    /// A five-hour window of a subscription: exact where its end was recorded, an estimate otherwise
     Block,
 }
 
 /// Where costs come from.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum UsageCostMode {
-    /// The recorded cost where a line has one, and otherwise tokens by their prices
+    /// The recorded cost if there is one, else tokens times prices
     Auto,
     /// Tokens by their prices
     Calculate,
-    /// Recorded costs alone
+    /// Only recorded costs
     Recorded,
 }
 

@@ -66,7 +66,9 @@ fn shown(listing: &Listing, args: &List) -> usize {
 fn note_shown(shown: usize, all: usize) {
     if shown < all {
         let all = output::count(all, "session");
-        output::note(&format!("the first {shown} of {all}; `--limit N` shows more, filters and `| cat` all"));
+        output::note(&format!(
+            "the first {shown} of {all}; `--limit N` shows more; pipe to `cat` to list all"
+        ));
     }
     if shown > 0 {
         output::suggest(

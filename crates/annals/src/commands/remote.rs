@@ -24,7 +24,7 @@ pub(crate) fn http(access: &RemoteAccess, address: &str) -> Result<annals_engine
     http.check(address).map_err(|error| {
         let hint = match error {
             AddressError::NotHttp => "an address is like `https://example.org/sessions/{session}`",
-            _ => "use an https address, or `--insecure-http`: then everyone on the way can read it",
+            _ => "use an https address, or `--insecure-http`: then anyone on the network path can read it",
         };
         Failure::usage(&format!("cannot use the address: {error}"), hint)
     })?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use annals_api::{Api, Found, Options, SMALL_UPDATE, Searcher, rpc};
+use annals_api::{Api, Options, SMALL_UPDATE, SearchOutcome, Searcher, rpc};
 use annals_engine::{Engine, ListOptions, SessionRow, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode};
 
@@ -150,7 +150,7 @@ fn sessions(engine: &Engine, args: &Search) -> Result<Option<Vec<String>>, Failu
     Ok(named.map(|file| id(file).into_iter().collect()))
 }
 
-fn print(engine: &Engine, found: &Found, args: &Search, global: &Global) -> Result<(), Failure> {
+fn print(engine: &Engine, found: &SearchOutcome, args: &Search, global: &Global) -> Result<(), Failure> {
     let mut out = output::stdout_for(global.json);
     if global.json {
         for hit in &found.result.hits {

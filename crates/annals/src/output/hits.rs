@@ -4,7 +4,7 @@ use super::command::{self, shell_word};
 use std::fmt::Write as _;
 use std::io::Write;
 
-use annals_api::Found;
+use annals_api::SearchOutcome;
 use annals_engine::TranscriptFile;
 use annals_proto::{SearchField, SearchHit, SearchPlace};
 use jiff::Timestamp;
@@ -42,7 +42,7 @@ pub(crate) fn snippet_width(columns: usize) -> usize {
 }
 
 impl Printer {
-    pub(crate) fn print(&self, out: &mut dyn Write, found: &Found) -> Result<(), Failure> {
+    pub(crate) fn print(&self, out: &mut dyn Write, found: &SearchOutcome) -> Result<(), Failure> {
         let now = Timestamp::now();
         let is_together = |one: &SearchHit, other: &SearchHit| !self.is_flat && one.session == other.session;
         let mut files = found.files.iter();

@@ -249,10 +249,10 @@ fn the_help_of_unarchive_says_which_sessions_it_selects() {
     let help = |command: &str| run(&Home::new(), &[command, "--help"]).stdout;
     for command in ["archive", "unarchive"] {
         assert!(!help(command).contains("--archived  "), "{}", help(command));
-        assert!(!help(command).contains("Everything: archived"), "{}", help(command));
+        assert!(!help(command).contains("Include archived"), "{}", help(command));
     }
     assert!(help("unarchive").contains("among the archived ones"), "{}", help("unarchive"));
-    assert!(help("delete").contains("Everything: archived"), "{}", help("delete"));
+    assert!(help("delete").contains("Include archived"), "{}", help("delete"));
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn a_failure_is_reported_and_does_not_stop_the_others() {
     assert_eq!((done.len(), &done[0]["session"], &done[0]["done"]), (1, &id(1).into(), &"delete".into()));
     let stderr = ran.stderr.replace(&std::process::id().to_string(), "[pid]");
     assert_snapshot!(stderr, @"
-    annals: [home]/.claude/projects/-home-mia-tea/00000002-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl was left alone: Claude Code has it open (process [pid])
+    annals: [home]/.claude/projects/-home-mia-tea/00000002-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl was not changed: Claude Code has it open (process [pid])
     hint: `--force` continues anyway; lines that are written meanwhile may be lost
     ");
     assert_eq!(on_disk(&home), ["00000004", "00000003", "00000002"]);

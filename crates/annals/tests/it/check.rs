@@ -27,11 +27,11 @@ fn problems_are_named_with_line_and_cost() {
     assert_eq!(checked.code, Some(1));
     assert_snapshot!(checked.stdout + &checked.stderr, @"
     bad.jsonl
-      line 1: info: same uuid as line 7; costs nothing: both lines have the same content
-      line 5: info: blank line; costs nothing
+      line 1: info: same uuid as line 7; no effect: both lines have the same content
+      line 5: info: blank line; no effect
       line 6: error: NUL bytes instead of text; what should stand here was never written
       line 7: info: object glued behind other bytes on one line; costs no message: Claude Code restores the conversation without it
-      line 7: info: same uuid as line 7; costs nothing: both lines have the same content
+      line 7: info: same uuid as line 7; no effect: both lines have the same content
       line 8: error: beginning of the object is lost; the entry is lost
       line 9: error: not valid JSON; the entry is lost
       line 10: warning: last line is cut off; the entry being written when its writer stopped is lost
@@ -39,7 +39,7 @@ fn problems_are_named_with_line_and_cost() {
     ");
     let checked = annals(&home, &["check", "bad.jsonl", "--json"]);
     assert_eq!((checked.code, checked.stderr.as_str()), (Some(1), ""));
-    assert_snapshot!(checked.stdout.lines().nth(1).unwrap(), @r#"{"session":null,"path":"bad.jsonl","line":5,"lines":1,"problem":"blank line","severity":"info","effect":"costs nothing","repairable":false,"help":null}"#);
+    assert_snapshot!(checked.stdout.lines().nth(1).unwrap(), @r#"{"session":null,"path":"bad.jsonl","line":5,"lines":1,"problem":"blank line","severity":"info","effect":"no effect","repairable":false,"help":null}"#);
     assert_eq!(checked.stdout.lines().count(), 8);
 }
 
@@ -55,7 +55,7 @@ fn lines_with_the_uuid_of_another_line_are_named() {
     assert_snapshot!(checked.stdout, @"
     s.jsonl
       line 1: warning: same uuid as line 3; Claude Code uses only the content of the other line
-      line 2: info: same uuid as line 3; costs nothing: both lines have the same content
+      line 2: info: same uuid as line 3; no effect: both lines have the same content
     ");
 }
 
@@ -74,7 +74,7 @@ fn lost_links_are_named_and_a_cleared_context_is_none() {
     s.jsonl
       line 1: error: 8 messages up to line 8 that Claude Code would lose; a resumed session does not know of them
       line 9: warning: message that names no parent; Claude Code loses what came before it
-      line 13: info: message whose parent is not in the file; costs nothing more: Claude Code restores what is left of what came before
+      line 13: info: message whose parent is not in the file; no further effect: Claude Code restores the remaining earlier messages
       help: annals repair s.jsonl --apply
     ");
     assert_snapshot!(case("parentless-prompts"), @"

@@ -892,7 +892,8 @@ fn failed_commands_are_printed_with_their_output() {
     home.write(crate::transcript().replace("3e11a6b4", "4e11a6b4"), later);
     let sorted = |more: &[&str]| {
         let ran = annals(&home, &[&["tools", "--full", "--sort", "time"][..], more].concat());
-        let commands = ran.stdout.lines().filter_map(|line| line.strip_prefix("  ▸ Bash ")?.split(" →").next());
+        let commands =
+            ran.stdout.lines().filter_map(|line| line.strip_prefix("  ▸ Bash ")?.split(" →").next());
         commands.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(sorted(&[]), ["ls later", "ls"]);

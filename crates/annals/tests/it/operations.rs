@@ -258,7 +258,7 @@ fn a_session_is_deleted_and_comes_back_with_all_its_files() {
     let rehearsed = run(&home, &["restore", "3e11", "--dry-run"]);
     assert_eq!((ran.code, rehearsed.code, &rehearsed.stderr), (Some(2), Some(2), &ran.stderr));
     assert_snapshot!(ran.stderr, @"
-    annals: [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl is in the way and is another file; nothing was moved
+    annals: [home]/.claude/projects/-home-mia-tea/3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl is a different file at the original path; nothing was moved
     hint: move it away, or `annals delete` it, and try again
     ");
     fs::remove_file(path(&home)).unwrap();
@@ -469,7 +469,7 @@ fn nothing_is_rewritten_under_a_client_that_runs() {
         assert_eq!(
             told.lines().next().unwrap(),
             format!(
-                "annals: [home]/{} was left alone: Claude Code has it open (process [pid])",
+                "annals: [home]/{} was not changed: Claude Code has it open (process [pid])",
                 transcript()
             )
         );

@@ -16,7 +16,7 @@ use crate::{ANNALS, SESSION, annals, feed, rest, small_home, transcript};
 
 /// The hint for an address to which a secret is not sent.
 const INSECURE: &str =
-    "hint: use an https address, or `--insecure-http`: then everyone on the way can read it\n";
+    "hint: use an https address, or `--insecure-http`: then anyone on the network path can read it\n";
 
 fn prompt(id: &str) -> String {
     format!("{{\"type\":\"user\",\"uuid\":\"{id}\",\"message\":{{\"content\":\"{id}\"}}}}\n")

@@ -242,6 +242,6 @@ fn a_path_that_is_no_folder_is_not_called_gone() {
         write_session(&home, "-", OTHER, &[cwd]);
         let ran = annals(&home, &["resume", OTHER, "--print", "--force"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{cwd}");
-        assert!(ran.stderr.contains("names no folder by an absolute path"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("records no absolute working directory"), "{}", ran.stderr);
     }
 }

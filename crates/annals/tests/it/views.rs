@@ -1,5 +1,5 @@
-//! What each output says of the same entries: `show`, `history/read`, `history/load` and the Agent Client Protocol side by
-//! side, for every case `corpus/item-*`. With `ANNALS_UPDATE=1` the answers are updated; read the diff.
+//! What each output says of the same entries: `show`, `history/read`, `history/load`, the rows of the page and the Agent Client
+//! Protocol side by side, for every case `corpus/item-*`. With `ANNALS_UPDATE=1` the answers are updated; read the diff.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -49,6 +49,7 @@ fn views(session: &Path) -> String {
     section(&mut text, "history/load", &answers[1]["messages"], loaded);
     section(&mut text, "history/load, teamMessages", &answers[1]["teamMessages"], Value::to_string);
     section(&mut text, "history/load with all", &answers[2]["messages"], loaded);
+    section(&mut text, "the page", &rows_of_the_page(&home), row);
     section(&mut text, "ACP session/load", &answers[3], told);
     text
 }
@@ -61,7 +62,7 @@ fn section(text: &mut String, title: &str, items: &Value, line: fn(&Value) -> St
     }
 }
 
-/// Asks one server for everything; the last answer is the list of updates that came before it.
+/// Asks for everything except rows; the last answer is the list of updates that came before it.
 fn served(home: &Home) -> Vec<Value> {
     let session = json!({"sessionId": SESSION});
     let open = json!({"sessionId": SESSION, "cwd": "/home/mia/tea", "mcpServers": []});
@@ -72,6 +73,25 @@ fn served(home: &Home) -> Vec<Value> {
         ("initialize", json!({"protocolVersion": 1})),
         ("session/load", open),
     ];
+    let messages = messages(home, &requests);
+    let updates = messages.iter().map(|message| message["params"]["update"].clone());
+    let is_told = |update: &Value| {
+        !update.is_null() && !matches!(&update["sessionUpdate"], kind if kind == "session_info_update")
+    };
+    let updates = updates.filter(is_told).collect();
+    vec![result(&messages, 0), result(&messages, 1), result(&messages, 2), updates]
+}
+
+/// Returns all rows of the page, opened.
+fn rows_of_the_page(home: &Home) -> Value {
+    let skeleton = messages(home, &[("history/skeleton", json!({"sessionId": SESSION}))]);
+    let revision = result(&skeleton, 0)["revision"].clone();
+    let params = json!({"sessionId": SESSION, "revision": revision, "from": 0, "count": 200, "open": true});
+    result(&messages(home, &[("history/rows", params)]), 0)["rows"].clone()
+}
+
+/// Sends requests to one server; the id of each is its index. Returns all messages of the server.
+fn messages(home: &Home, requests: &[(&str, Value)]) -> Vec<Value> {
     let lines: String = requests
         .iter()
         .enumerate()
@@ -83,17 +103,14 @@ fn served(home: &Home) -> Vec<Value> {
     let mut command = home.command(ANNALS);
     let command = command.args(["serve", "--stdio"]).stdin(fs::File::open(requests).unwrap());
     let output = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    let messages: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let result = |id: usize| {
-        let found = messages.iter().find(|message| message["id"] == id).expect("it is answered");
-        assert!(found["error"].is_null(), "{found}");
-        found["result"].clone()
-    };
-    let updates = messages.iter().map(|message| message["params"]["update"].clone());
-    let is_told = |update: &Value| {
-        !update.is_null() && !matches!(&update["sessionUpdate"], kind if kind == "session_info_update")
-    };
-    vec![result(0), result(1), result(2), updates.filter(is_told).collect()]
+    output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Returns the result of the request with this id.
+fn result(messages: &[Value], id: usize) -> Value {
+    let found = messages.iter().find(|message| message["id"] == id).expect("it is answered");
+    assert!(found["error"].is_null(), "{found}");
+    found["result"].clone()
 }
 
 fn read(item: &Value) -> String {
@@ -113,6 +130,14 @@ fn loaded(message: &Value) -> String {
         message.as_object_mut().unwrap().remove(key);
     }
     message.to_string()
+}
+
+fn row(row: &Value) -> String {
+    let mut row = row.clone();
+    for key in ["row", "uuid", "line", "timestamp", "model", "usage", "parent", "leaf"] {
+        row.as_object_mut().unwrap().remove(key);
+    }
+    row.to_string()
 }
 
 fn told(update: &Value) -> String {

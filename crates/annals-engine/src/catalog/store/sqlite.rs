@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use annals_transcript::checkpoint::Checkpoint;
+use annals_transcript::file_state::FileStamp;
 use annals_transcript::write::fs::{Disk, RealDisk};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use super::{Stamp, Store, StoredValue};
+use super::{Store, StoredValue};
 use crate::catalog::activity::Activity;
 use crate::catalog::facts::Facts;
 use crate::catalog::folder::FoundTranscript;
@@ -138,7 +139,7 @@ impl Store for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store in a folder; one that is broken or of another version is made anew.
+    /// Opens the store in a folder; one that is broken or of another version is rebuilt.
     pub(super) fn open(folder: &Path) -> Option<Self> {
         // Prompts and titles are for their owner alone, as the transcripts are.
         RealDisk.create_folder(folder).ok()?;
@@ -214,7 +215,7 @@ impl SqliteStore {
         self.change(|transaction| {
             let mut statement = transaction.prepare(&table.insert_statement())?;
             for (transcript, value) in rows {
-                let key = Key { path: transcript.path.clone(), stamp: Stamp::of(&transcript.state) };
+                let key = Key { path: transcript.path.clone(), stamp: FileStamp::of(&transcript.state) };
                 statement.execute(rusqlite::params_from_iter(table.row(&key, value)))?;
             }
             Ok(())
@@ -253,10 +254,8 @@ fn read_facts(row: &Row<'_>) -> RowResult<Box<Facts>> {
     let messages = reader.read_joined(activity_checksum)?;
     facts.messages = facts.messages.or(messages.and_then(|messages| messages.try_into().ok()));
     facts.cwd = facts.cwds.of_session(&key.path);
-    let Stamp { size, device, inode, .. } = key.stamp;
-    let identity = (device.cast_unsigned(), inode.cast_unsigned());
-    facts.checkpoint =
-        Checkpoint::new(identity, size.try_into().unwrap_or(0), facts.checkpoint.fingerprint());
+    let (identity, length) = (key.stamp.identity(), key.stamp.length.cast_unsigned());
+    facts.checkpoint = Checkpoint::new(identity, length, facts.checkpoint.fingerprint());
     let stored = StoredValue { value: Box::new(facts), stamp: key.stamp };
     Ok((key, stored))
 }

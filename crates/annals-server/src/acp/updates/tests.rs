@@ -222,6 +222,7 @@ fn a_compaction_is_plain_text_for_clients_that_do_not_support_it() {
             "user_message_chunk s 总结"
         ]
     );
+    assert_eq!(plain[0]["_meta"]["annals"]["input"], "notice");
     assert_eq!(plain[1]["_meta"]["annals"]["summary"], true);
     let mut builder = UpdateBuilder::new(true, None);
     let structured = updates_by(&mut builder, &[boundary, summary.clone(), summary]);

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
-/// Parses a time as `new Date(text)` does; returns `None` if that gives an invalid date.
+/// Parses a time as `new Date(text)` does; returns `None` if that gives an invalid date (CHAIN 1.2c).
 pub(crate) fn parse(text: &str) -> Option<Timestamp> {
     match IsoParser::read(text) {
         Some(fields) => fields.timestamp(),

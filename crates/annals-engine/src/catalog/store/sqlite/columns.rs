@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use annals_transcript::checkpoint::{Checkpoint, Fingerprint};
+use annals_transcript::file_state::FileStamp;
 use jiff::Timestamp;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
 
-use super::super::Stamp;
 use crate::catalog::activity::Activity;
 use crate::catalog::facts::{Facts, Title, TitleSource, TranscriptKind};
 use crate::fold::{FileFold, Fold};
@@ -31,7 +31,7 @@ pub(super) enum Kind<T> {
 #[derive(Debug, Default)]
 pub(super) struct Key {
     pub(super) path: PathBuf,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: FileStamp,
 }
 
 /// Declares a column that holds one field: `column!("name", field.within.field)`.
@@ -52,7 +52,7 @@ macro_rules! column {
 
 pub(super) const KEY: &[Column<Key>] = &[
     column!("path", path),
-    column!("size", stamp.size),
+    column!("size", stamp.length),
     column!("modified", stamp.modified),
     column!("device", stamp.device),
     column!("inode", stamp.inode),
