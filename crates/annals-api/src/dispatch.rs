@@ -15,6 +15,7 @@ mod search;
 mod usage;
 mod view;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use annals_engine::{Candidate, Engine, TranscriptFile};
@@ -46,6 +47,8 @@ const LONGEST_PAGE: usize = 4 << 20;
 const LONGEST_AGENT_ID: usize = 255;
 /// The most sessions that the error of a vague name lists.
 const MOST_NAMED: usize = 10;
+/// The longest name of a session, in bytes: a title or a prompt of a list is not longer.
+const LONGEST_NAME: usize = 300;
 
 /// The parameter that names an agent, of any method.
 #[derive(Deserialize)]
@@ -98,34 +101,37 @@ impl Api {
     }
 
     /// Returns the id of the session that a name means: an id or the beginning of one, a title or a part of it, or words of the first
-    /// prompt. Errors name other sessions by their ids.
+    /// prompt, as they are shown. Errors name other sessions by their ids.
     pub fn session_named(&self, name: &str) -> Result<String, Error> {
         if is_session_id(name) {
             return Ok(name.to_owned());
         }
-        let error = match self.engine.session_by_name(name) {
+        if name.trim().is_empty() || name.len() > LONGEST_NAME {
+            return Err(Error::invalid_params("the name of a session has from 1 to 300 bytes"));
+        }
+        let mask = |text: &str| self.masking.listed_text(text).text.into_owned();
+        let error = match self.engine.session_by_name(name, &mask) {
             Ok(file) => return file.session.ok_or_else(|| Error::invalid_params("the session has no id")),
             Err(error) => error,
         };
         let ids = |candidates: &[Candidate]| {
             let mut ids: Vec<_> = candidates.iter().map(|one| one.session.clone()).collect();
-            ids.dedup();
-            ids.truncate(MOST_NAMED);
+            let mut seen = HashSet::new();
+            ids.retain(|id| seen.insert(id.clone()));
             ids
         };
         match (&ids(error.candidates())[..], &ids(error.nearest())[..]) {
             // Copies of one session: requests choose between them by their working directory.
             ([id], _) => Ok(id.clone()),
-            ([], []) if error.is_not_found() => {
-                Err(Error::new(ErrorCode::NotFound, &format!("no session is named `{name}`")))
-            }
-            ([], []) => Err(error.into()),
+            ([], []) => Err(Error::new(ErrorCode::NotFound, &format!("no session is named `{name}`"))),
             ([], nearest) => {
                 let message = format!("no session is named `{name}`; the nearest are {}", nearest.join(", "));
                 Err(Error::new(ErrorCode::NotFound, &message))
             }
             (several, _) => {
-                let message = format!("`{name}` may mean any of these sessions: {}", several.join(", "));
+                let named = &several[..several.len().min(MOST_NAMED)];
+                let more = if named.len() < several.len() { " and others" } else { "" };
+                let message = format!("`{name}` may mean any of these sessions: {}{more}", named.join(", "));
                 Err(Error::invalid_params(&message))
             }
         }

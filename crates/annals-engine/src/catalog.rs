@@ -14,7 +14,6 @@ mod store;
 mod workspace;
 
 use std::cmp::Reverse;
-use std::fs::File;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -26,7 +25,7 @@ use rayon::prelude::*;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::files::{TranscriptFile, agents_below, project_folders};
+use crate::files::{TranscriptFile, agents_below, open_regular, project_folders};
 
 use activity::Activity;
 pub use activity::FileFilter;
@@ -438,11 +437,11 @@ impl SessionRow {
     }
 
     /// Returns whether one of its entries is in a period. The file is read if that does not follow from its first and last entry; one that
-    /// cannot be read is included.
+    /// cannot be read is left out.
     fn is_active_in(&self, period: &Range<Timestamp>) -> bool {
         let ends = [self.created(), self.updated()];
         ends.into_iter().flatten().any(|time| period.contains(&time))
-            || has_entry_in(&self.file.path, period).unwrap_or(true)
+            || has_entry_in(&self.file.path, period).unwrap_or(false)
     }
 
     /// Returns whether the tool and the file of the options were used in it.
@@ -490,7 +489,7 @@ fn filter_by_activity(
 
 /// Returns whether an entry of a transcript is in a period.
 fn has_entry_in(path: &Path, period: &Range<Timestamp>) -> std::io::Result<bool> {
-    let mut reader = Reader::new(File::open(path)?);
+    let mut reader = Reader::new(open_regular(path)?);
     while let Some(entry) = reader.read()? {
         if entry.head().time().is_some_and(|time| period.contains(&time)) {
             return Ok(true);

@@ -151,10 +151,15 @@ impl Engine {
         lookup::session_to_read(self, selector)
     }
 
-    /// Does the same for callers that are not trusted with paths: a path names nothing, and no link that leads out of the config folders is
-    /// followed.
-    pub fn session_by_name(&self, name: &str) -> Result<TranscriptFile, Error> {
-        lookup::session_by_name(self, name)
+    /// Returns the session that a name means, as [`session_to_read`](Self::session_to_read) does, for callers that are not trusted with paths
+    /// and see masked texts: a path names nothing, sessions behind links that lead out of the config folders are unknown, and titles and
+    /// prompts are compared as `mask` returns them, so that nobody can guess what is masked.
+    pub fn session_by_name(
+        &self,
+        name: &str,
+        mask: &dyn Fn(&str) -> String,
+    ) -> Result<TranscriptFile, Error> {
+        lookup::session_by_name(self, name, mask)
     }
 
     /// Returns the transcript of the session with exactly this id, for callers that are not trusted with paths: only the

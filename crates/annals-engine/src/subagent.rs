@@ -119,6 +119,11 @@ impl Meta {
         }
     }
 
+    /// Reads the metadata beside the transcript of an agent. It is empty if there is none.
+    pub fn of_transcript(transcript: &Path) -> Self {
+        Self::of(MetadataReader::new(None).of_transcript(transcript).as_ref())
+    }
+
     /// Returns the metadata as JSON: the fields of an existing file, replaced by those that are set here.
     pub(crate) fn merged_into(&self, existing: Option<&[u8]>) -> Vec<u8> {
         let existing = existing.filter(|bytes| Value::new(bytes).is_some_and(Value::is_object));

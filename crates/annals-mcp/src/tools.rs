@@ -28,9 +28,11 @@ pub(crate) struct Definition {
     call: fn(&History<'_>, JsonObject) -> Result<String, Refusal>,
 }
 
+const SEARCH: &str = "search_sessions";
+
 const TOOLS: &[Definition] = &[
     Definition {
-        name: "search_sessions",
+        name: SEARCH,
         title: "Search past sessions",
         description: "Searches everything that was said, run and printed in past Claude Code sessions. Returns the best hits, grouped by \
              session, each with the session id, the uuid of the message and a line of text. Read on with get_messages (session, around: uuid).",
@@ -119,7 +121,10 @@ pub(crate) fn named(name: &str) -> Option<&'static Definition> {
 impl Definition {
     /// Calls the tool. Returns JSON, in which text of transcripts cannot pass for anything else.
     pub(crate) fn call(&self, history: &History<'_>, mut arguments: JsonObject) -> Result<String, Refusal> {
-        history.resolve_session(&mut arguments)?;
+        // A search is limited to a session by its id or the beginning of it, which may be that of several.
+        if self.name != SEARCH {
+            history.resolve_session(&mut arguments)?;
+        }
         (self.call)(history, arguments)
     }
 

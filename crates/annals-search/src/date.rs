@@ -162,22 +162,25 @@ impl FromStr for When {
 
 fn named(lower: &str) -> Option<Meaning> {
     if let Some(day) = lower.strip_prefix("last ") {
-        return match named(day.trim_start())? {
-            Meaning::Last(weekday) => Some(Meaning::Before(weekday)),
-            _ => None,
-        };
+        return weekday(day.trim_start()).map(Meaning::Before);
     }
     Some(match lower {
         "now" => Meaning::Ago(0, Unit::Minute),
         "today" => Meaning::DaysAgo(0),
         "yesterday" => Meaning::DaysAgo(1),
-        "monday" | "mon" => Meaning::Last(Weekday::Monday),
-        "tuesday" | "tue" => Meaning::Last(Weekday::Tuesday),
-        "wednesday" | "wed" => Meaning::Last(Weekday::Wednesday),
-        "thursday" | "thu" => Meaning::Last(Weekday::Thursday),
-        "friday" | "fri" => Meaning::Last(Weekday::Friday),
-        "saturday" | "sat" => Meaning::Last(Weekday::Saturday),
-        "sunday" | "sun" => Meaning::Last(Weekday::Sunday),
+        day => Meaning::Last(weekday(day)?),
+    })
+}
+
+fn weekday(lower: &str) -> Option<Weekday> {
+    Some(match lower {
+        "monday" | "mon" => Weekday::Monday,
+        "tuesday" | "tue" => Weekday::Tuesday,
+        "wednesday" | "wed" => Weekday::Wednesday,
+        "thursday" | "thu" => Weekday::Thursday,
+        "friday" | "fri" => Weekday::Friday,
+        "saturday" | "sat" => Weekday::Saturday,
+        "sunday" | "sun" => Weekday::Sunday,
         _ => return None,
     })
 }

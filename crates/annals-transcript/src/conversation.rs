@@ -125,7 +125,7 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         };
         let turns = turn::turns(session, &steps_once, pause_ms, |node| transcript.body(node))?;
         let duplicates = Duplicates::of(session);
-        let turn_of = number_entries(session, &steps_once, &turns, &duplicates);
+        let turn_of = number_entries(session, &steps, &turns, &duplicates);
         let calls = tool::calls(session);
         let places = calls.iter().enumerate();
         let call_by_id = places.filter_map(|(place, call)| Some((call.block.tool?, place))).collect();

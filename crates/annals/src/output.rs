@@ -263,10 +263,11 @@ pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
 
 /// Returns a title or a prompt of a list on one line, masked, so that it can be cut. A rule may find only in one line what was written in two.
 pub(crate) fn title_line(title: &str) -> String {
-    let title = without_escapes(title);
-    let masked = masked_title(&title);
-    let line = single_blanks(&masked);
-    if line == *masked { line } else { masked_title(&line).into_owned() }
+    // Whether a title was cut shows in its length, before escape sequences are removed.
+    let masked = masked_title(title);
+    let shown = without_escapes(&masked);
+    let line = single_blanks(&shown);
+    if line == title { line } else { masked_title(&line).into_owned() }
 }
 
 /// Returns text on one line, with single blanks. It is masked, so that it can be cut.

@@ -140,10 +140,12 @@ pub(super) fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    // jiff ignores the name of a zone here. A date and time that jiff cannot read may be one as people write it.
-    let Some(time) = text.parse::<DateTime>().ok().filter(|_| !text.contains('[')) else {
-        return remembered_moment(text, day);
-    };
+    // jiff ignores the name of a zone here.
+    if text.contains('[') {
+        return Err(no_moment());
+    }
+    // A text that jiff cannot read may be a time as people write it.
+    let Ok(time) = text.parse::<DateTime>() else { return remembered_moment(text, day) };
     let is_day = !text.contains([':', 'T', 't', ' ']);
     let moment = match day {
         Day::End if is_day => time.checked_add(1.day()),
@@ -162,12 +164,14 @@ fn remembered_moment(text: &str, day: Day) -> Result<Timestamp, Error> {
         Day::Start => when.resolve(&now),
         Day::End => when.resolve_end(&now),
     });
-    time.map_err(|_| {
-        Error::invalid_params(
-            "a date is a day (2026-01-31, yesterday, monday), a month (2026-01), a time (2026-01-31T12:00:00Z) or how long ago \
-             something was (7d, 12h)",
-        )
-    })
+    time.map_err(|_| no_moment())
+}
+
+fn no_moment() -> Error {
+    Error::invalid_params(
+        "a date is a day (2026-01-31, yesterday, monday), a month (2026-01), a time (2026-01-31T12:00:00Z) or how long ago something \
+         was (7d, 12h)",
+    )
 }
 
 /// Reads since when sessions are inactive: how long ago, a time, or the start of a day in UTC.
@@ -242,8 +246,14 @@ mod tests {
         assert_eq!(moment("2026-01-31T12:00:00+08:00", Day::End).unwrap(), "2026-01-31T04:00:00Z");
         assert_eq!(moment("9999-12-31", Day::End).unwrap(), Timestamp::MAX.to_string());
         assert_eq!(moment("0000-01-01", Day::Start).unwrap(), "0000-01-01T00:00:00Z");
+        assert_eq!(moment("2026-01", Day::End).unwrap(), "2026-02-01T00:00:00Z");
+        for people in ["7d", "yesterday", "last monday"] {
+            assert!(moment(people, Day::Start).unwrap() <= moment(people, Day::End).unwrap(), "{people}");
+        }
+        let endless = "last ".repeat(1 << 20);
+        assert_eq!(super::moment(&endless, Day::Start).unwrap_err().code, ErrorCode::InvalidParams);
         for wrong in
-            ["", "yesterday", "2026-13-01", "9999-12-31T", "2026-01-31[Asia/Tokyo]", "2026-01-31+08:00"]
+            ["", "the other day", "2026-13-01", "9999-12-31T", "2026-01-31[Asia/Tokyo]", "2026-01-31+08:00"]
         {
             assert_eq!(moment(wrong, Day::Start).unwrap_err().code, ErrorCode::InvalidParams, "{wrong}");
         }

@@ -27,9 +27,35 @@ pub(super) fn or_remembered(
         return Err(error);
     };
     let sessions = sessions(engine);
-    let found = remembered(&sessions, name);
-    match &found[..] {
-        [] => Err(suggesting(&sessions, name)),
+    only_one(&sessions, &remembered(&sessions, name), name)
+}
+
+/// Returns the session whose id begins with a name, or else the one that the name means to a person who saw masked titles and prompts.
+pub(super) fn by_masked_name(
+    engine: &Engine,
+    name: &str,
+    mask: &dyn Fn(&str) -> String,
+) -> Result<TranscriptFile, Error> {
+    let options = ListOptions { inside: true, archived: ArchiveFilter::Include, ..ListOptions::default() };
+    let mut sessions = engine.list(&options).sessions;
+    let is_named = |row: &&SessionRow| row.file.session.as_ref().is_some_and(|id| id.starts_with(name));
+    let named: Vec<_> = sessions.iter().filter(|_| name.len() >= SHORTEST_PREFIX).filter(is_named).collect();
+    if !named.is_empty() {
+        return only_one(&sessions, &named, name);
+    }
+    for row in &mut sessions {
+        if let Some(title) = &mut row.facts.title {
+            title.text = mask(&title.text);
+        }
+        row.facts.first_prompt = row.facts.first_prompt.as_deref().map(mask);
+    }
+    only_one(&sessions, &remembered(&sessions, name), name)
+}
+
+/// Returns the only one of the sessions that a name means.
+fn only_one(sessions: &[SessionRow], found: &[&SessionRow], name: &str) -> Result<TranscriptFile, Error> {
+    match found {
+        [] => Err(suggesting(sessions, name)),
         [row] => Ok(row.file.clone()),
         several => Err(Error::one_of(name, several.iter().map(|row| Candidate::row(row)).collect())),
     }

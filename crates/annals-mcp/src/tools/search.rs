@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     r#match: Option<Match>,
     /// Only sessions of this working directory; an absolute path.
     project: Option<String>,
-    /// Only messages of this session: its id or the beginning of it, its title or a part of it, or words of its first prompt.
+    /// Only messages of this session: its id, or the beginning of it.
     session: Option<String>,
     /// Only calls of this tool and their output, such as `Bash` or `Edit`.
     tool: Option<String>,

@@ -224,6 +224,39 @@ fn wrong_arguments_are_refused_with_what_helps() {
     assert!(elsewhere["error"]["message"].as_str().unwrap().contains("session://"), "{elsewhere}");
 }
 
+fn refused_name(client: &Client, name: &str, part: &str) {
+    let reason = client.refusal("get_session", &json!({"session": name}));
+    assert!(reason.contains(part) && reason.len() < 400, "{reason}");
+}
+
+/// Who sees only masked texts cannot find a session by what is masked, nor by texts outside of the config folders.
+#[cfg(unix)]
+#[test]
+fn a_name_finds_only_what_is_shown() {
+    let token = ["gh", "p_Q7fZk2mX9rT4w8B3cLs5Vn1Yd6Hj0Gp3Ae8U"].concat();
+    let line = |session: &str, prompt: &str| {
+        let line = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": session, "cwd": "/home/mia/tea",
+            "timestamp": "2026-03-01T10:00:00.000Z", "message": {"role": "user", "content": prompt}});
+        format!("{line}\n").into_bytes()
+    };
+    let linked = "7b1c2d3e-93c1-4d41-9f0c-2a6f0f9f7a55";
+    let files = [
+        (format!("projects/-home-mia-tea/{TEA}.jsonl"), line(TEA, &format!("Rotate {token} today"))),
+        ("projects/-elsewhere/notes.txt".to_owned(), line(linked, "Read the barometer")),
+    ];
+    let client = Client::new(&files);
+    let outside = client.root().with_file_name("outside.jsonl");
+    std::fs::rename(client.root().join("projects/-elsewhere/notes.txt"), &outside).unwrap();
+    let link = client.root().join(format!("projects/-home-mia-tea/{linked}.jsonl"));
+    std::os::unix::fs::symlink(&outside, link).unwrap();
+    assert!(client.get("get_session", &json!({"session": "rotate"})).to_string().contains(TEA));
+    for hidden in [&token[..8], &token, "barometer", &linked[..8], "the barometer"] {
+        refused_name(&client, hidden, "no session is named");
+        let reason = client.refusal("get_session", &json!({"session": hidden}));
+        assert!(!reason.contains(linked) && !reason.contains(TEA), "{reason}");
+    }
+}
+
 #[test]
 fn a_session_is_named_as_a_person_remembers_it() {
     let other = "7b1c2d3e-93c1-4d41-9f0c-2a6f0f9f7a55";
@@ -245,6 +278,8 @@ fn a_session_is_named_as_a_person_remembers_it() {
     }
     let reason = client.refusal("get_session", &json!({"session": "boil"}));
     assert!(reason.contains(TEA) && reason.contains(other) && !reason.contains("Boil the"), "{reason}");
+    refused_name(&client, "", "from 1 to 300");
+    refused_name(&client, &"x".repeat(1 << 20), "from 1 to 300");
     // A path names nothing, even that of a transcript.
     let path = client.root().join(format!("projects/-home-mia-tea/{TEA}.jsonl"));
     assert!(client.refusal("get_session", &json!({"session": path})).contains("no session is named"));

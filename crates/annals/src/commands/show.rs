@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use annals_api::to_wire::ToWire;
-use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent, TranscriptFile, open_regular};
+use annals_engine::{Conversation, Engine, Error, Meta, Snapshot, Subagent, open_regular};
 use annals_proto::RawLine;
 use annals_transcript::chain::{Chain, NodeIndex};
 use annals_transcript::full_view::Step;
@@ -92,7 +92,7 @@ fn full(
     if !json && is_all {
         let file = conversation.transcript().file();
         let row = engine.session_row(file).ok();
-        let agent = agent(engine, file);
+        let agent = file.agent.is_some().then(|| Meta::of_transcript(&file.path));
         let tokens = usage::of_transcript(engine, file);
         output::header::print(&mut out, row.as_ref(), agent.as_ref(), tokens, conversation)?;
     }
@@ -108,13 +108,6 @@ fn full(
         super::repair::suggest(conversation.transcript().file(), conversation.transcript().lost_messages());
     }
     Ok(if history.failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
-}
-
-/// Returns what is known of the agent with a transcript; `None` if it is that of a session.
-fn agent(engine: &Engine, file: &TranscriptFile) -> Option<Subagent> {
-    file.agent.as_ref()?;
-    let session = engine.session_with_id(file.session.as_deref()?, Some(&file.path)).ok()?;
-    engine.agents(&session).ok()?.local.into_iter().find(|agent| agent.file.path == file.path)
 }
 
 /// Returns standard output, on which the words of `--mark` are marked.

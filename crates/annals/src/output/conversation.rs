@@ -333,7 +333,10 @@ impl<'a> Printer<'a> {
                 self.name_context(input_name(input));
                 Ok(())
             }
-            Part::Context(context) if self.detail.expand => self.folded(&context.name, &context.text()),
+            Part::Context(context) if self.detail.expand => {
+                self.line(DIM, &format!("[{}]", context.name))?;
+                self.long_text(&context.text())
+            }
             Part::Context(context) => {
                 self.name_context(&context.name);
                 Ok(())
@@ -550,6 +553,19 @@ impl<'a> Printer<'a> {
                 (0, _) => writeln!(self.out, "{style}{mark}{style:#}{line}")?,
                 (_, "") => writeln!(self.out)?,
                 _ => writeln!(self.out, "  {line}")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints all of a text that may have very long lines; on a terminal, they are wrapped to its width.
+    fn long_text(&mut self, text: &str) -> Result<(), Failure> {
+        const INDENT: usize = 6;
+        let room = self.room_beside(INDENT).unwrap_or(usize::MAX);
+        let text = clean_lines(&without_escapes(text)).into_owned();
+        for line in text.trim_end().lines() {
+            for row in wrap::rows(line, room) {
+                writeln!(self.out, "{:INDENT$}{DIM}{}{DIM:#}", "", &line[row])?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use annals_engine::{Conversation, SessionRow, Subagent};
+use annals_engine::{Conversation, Meta, SessionRow};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::full_view::Step;
 use annals_transcript::{Entry, Kind};
@@ -21,17 +21,15 @@ const LABEL: usize = 8;
 pub(crate) fn print(
     out: &mut dyn Write,
     row: Option<&SessionRow>,
-    agent: Option<&Subagent>,
+    agent: Option<&Meta>,
     tokens: Option<String>,
     conversation: &Conversation<'_>,
 ) -> Result<(), Failure> {
     let room = prose_columns().unwrap_or(TITLE);
     let file = conversation.transcript().file();
     let facts = row.map(|row| &row.facts);
-    let title = match agent {
-        Some(agent) => task(agent).map(|task| title_line(&task)),
-        None => facts.and_then(|facts| facts.title.as_ref()).map(|title| title_line(&title.text)),
-    };
+    let title = agent.and_then(task).or_else(|| Some(facts?.title.as_ref()?.text.clone()));
+    let title = title.map(|title| title_line(&title));
     writeln!(out, "{BOLD}{}{BOLD:#}", cut(&clean(&title.unwrap_or_else(|| "(untitled)".to_owned())), room))?;
     let session = file.session.clone().unwrap_or_else(|| file.path.to_string_lossy().into_owned());
     let project = row.and_then(SessionRow::project_path);
@@ -60,8 +58,8 @@ pub(crate) fn print(
 }
 
 /// Returns the type and the task of an agent.
-fn task(agent: &Subagent) -> Option<String> {
-    let parts = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
+fn task(agent: &Meta) -> Option<String> {
+    let parts = [agent.agent_type.as_deref(), agent.description.as_deref()];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(": "))
 }

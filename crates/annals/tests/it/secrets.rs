@@ -286,9 +286,10 @@ fn the_trash_is_masked_too() {
 #[test]
 fn titles_that_are_cut_have_no_part_of_a_secret() {
     let token = ["gh", "p_Q7fZk2mX9rT4w8B3cLs5Vn1Yd6Hj0Gp3Ae8U"].concat();
-    for before in [55, 290] {
+    // The third has escape sequences, which are not shown.
+    for (before, start) in [(55, ""), (290, ""), (260, "\u{1b}[32mtea\u{1b}[0m \u{1b}[32mtea\u{1b}[0m ")] {
         let home = Home::new();
-        let words = "tea ".repeat(before / 4 + 1)[..before].to_owned() + " ";
+        let words = start.to_owned() + &"tea ".repeat(before / 4 + 1)[..before] + " ";
         let line = serde_json::json!({
             "type": "user", "uuid": "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55", "parentUuid": null, "sessionId": CUT, "isSidechain": false,
             "cwd": "/home/mia/tea", "version": "2.1.100", "timestamp": "2026-03-01T10:00:00.000Z",
@@ -301,7 +302,7 @@ fn titles_that_are_cut_have_no_part_of_a_secret() {
         shown += &run(&home, &["show", CUT], &["--view", "full"]).stdout.lines().next().unwrap_or_default();
         let hits = run(&home, &["search", "tea"], &[]).stdout;
         let heading = hits.lines().next().unwrap_or_default();
-        assert_eq!(heading.contains("ghp_[masked: github-token]"), before == 290, "{hits}");
+        assert!(heading.contains("ghp_[masked: github-token]"), "{hits}");
         shown += &hits;
         assert_eq!(run(&home, &["delete", CUT], &[]).code, Some(0));
         let trash = run(&home, &["restore"], &[]).stdout;
