@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use annals_transcript::chain::Chain;
-use annals_transcript::duplicate::Duplicates;
-use annals_transcript::full_view::{self, Step};
-use annals_transcript::session::{Node, Session};
-use annals_transcript::turn::{self, Turn};
+use annals_transcript::conversation::{Conversation, TranscriptBytes};
+use annals_transcript::full_view::Step;
+use annals_transcript::session::Node;
+use annals_transcript::turn::Turn;
 use annals_transcript::{Entry, Reader};
 
 use crate::{Outcome, files_below, project};
@@ -59,12 +58,11 @@ fn shows_history(session: &Path) -> bool {
 
 /// Lists the steps of the full view and the turns.
 fn history(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    let file = fs::read(path)?;
-    let session = Session::read(&file[..])?;
-    let duplicates = Duplicates::of(&session);
-    let steps = full_view::of(&Chain::build(&session));
+    let transcript = TranscriptBytes::new(fs::read(path)?);
+    let conversation = Conversation::of(&transcript)?;
+    let (session, duplicates) = (conversation.session(), conversation.duplicates());
     let mut text = String::new();
-    for step in &steps {
+    for step in conversation.steps() {
         match *step {
             Step::Entry { node, live } => {
                 let Node { at, kind, .. } = &session.nodes()[node];
@@ -80,13 +78,7 @@ fn history(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
             Step::Root { kind, .. } => writeln!(text, "root: {}", kind.name())?,
         }
     }
-    let body = |node: &Node| -> Result<Vec<u8>, std::num::TryFromIntError> {
-        let (start, length) = (usize::try_from(node.at.offset)?, usize::try_from(node.length)?);
-        Ok(file[start..start + length].to_vec())
-    };
-    for Turn { number, kind, messages, tool_calls, prompt, .. } in
-        turn::turns(&session, &steps, turn::PAUSE_MS, body)?
-    {
+    for Turn { number, kind, messages, tool_calls, prompt, .. } in conversation.turns() {
         let prompt = prompt.lines().next().unwrap_or_default();
         writeln!(
             text,

@@ -17,7 +17,7 @@ mod view;
 
 use std::sync::Arc;
 
-use annals_engine::{Engine, TranscriptFile};
+use annals_engine::{Candidate, Engine, TranscriptFile};
 use annals_proto::{self as wire, ErrorCode, Method};
 use annals_transcript::project::is_session_id;
 use serde::de::IgnoredAny;
@@ -44,6 +44,8 @@ const LONGEST_PAGE: usize = 4 << 20;
 
 /// The id of an agent is a part of a file name, which no file system allows to be longer.
 const LONGEST_AGENT_ID: usize = 255;
+/// The most sessions that the error of a vague name lists.
+const MOST_NAMED: usize = 10;
 
 /// The parameter that names an agent, of any method.
 #[derive(Deserialize)]
@@ -93,6 +95,40 @@ impl Api {
     /// Returns the engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Returns the id of the session that a name means: an id or the beginning of one, a title or a part of it, or words of the first
+    /// prompt. Errors name other sessions by their ids.
+    pub fn session_named(&self, name: &str) -> Result<String, Error> {
+        if is_session_id(name) {
+            return Ok(name.to_owned());
+        }
+        let error = match self.engine.session_by_name(name) {
+            Ok(file) => return file.session.ok_or_else(|| Error::invalid_params("the session has no id")),
+            Err(error) => error,
+        };
+        let ids = |candidates: &[Candidate]| {
+            let mut ids: Vec<_> = candidates.iter().map(|one| one.session.clone()).collect();
+            ids.dedup();
+            ids.truncate(MOST_NAMED);
+            ids
+        };
+        match (&ids(error.candidates())[..], &ids(error.nearest())[..]) {
+            // Copies of one session: requests choose between them by their working directory.
+            ([id], _) => Ok(id.clone()),
+            ([], []) if error.is_not_found() => {
+                Err(Error::new(ErrorCode::NotFound, &format!("no session is named `{name}`")))
+            }
+            ([], []) => Err(error.into()),
+            ([], nearest) => {
+                let message = format!("no session is named `{name}`; the nearest are {}", nearest.join(", "));
+                Err(Error::new(ErrorCode::NotFound, &message))
+            }
+            (several, _) => {
+                let message = format!("`{name}` may mean any of these sessions: {}", several.join(", "));
+                Err(Error::invalid_params(&message))
+            }
+        }
     }
 
     /// Returns what requests may do.

@@ -14,10 +14,12 @@ mod store;
 mod workspace;
 
 use std::cmp::Reverse;
-use std::ops::ControlFlow;
+use std::fs::File;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use annals_transcript::Reader;
 use annals_transcript::paths::{ConfigFolder, SessionPaths};
 use jiff::Timestamp;
 use rayon::prelude::*;
@@ -57,6 +59,8 @@ pub struct ListOptions {
     pub since: Option<Timestamp>,
     /// Only sessions that began before this time.
     pub until: Option<Timestamp>,
+    /// Only sessions with an entry in this period. A file that began before it and ends after it is read.
+    pub active_in: Option<Range<Timestamp>>,
     /// Only sessions with nothing said at this time or later.
     pub inactive_since: Option<Timestamp>,
     /// Only sessions whose title has this text in it, whatever its case.
@@ -264,6 +268,9 @@ pub(crate) fn list_with_progress(
         rows.retain(|row| {
             listing.includes(row, options) && filter.as_ref().is_none_or(|filter| filter.includes(row))
         });
+        if let Some(period) = &options.active_in {
+            rows = rows.into_par_iter().filter(|row| row.is_active_in(period)).collect();
+        }
         if options.needs_activity() {
             rows = filter_by_activity(rows, options, &mut agents, &mut loader);
         }
@@ -425,6 +432,19 @@ impl SessionRow {
         self.facts.created_at.or_else(|| self.updated())
     }
 
+    /// Returns whether it began before a period ended, and has an entry that is as late as the start of the period.
+    fn may_be_active_in(&self, period: &Range<Timestamp>) -> bool {
+        self.updated() >= Some(period.start) && self.created().is_some_and(|created| created < period.end)
+    }
+
+    /// Returns whether one of its entries is in a period. The file is read if that does not follow from its first and last entry; one that
+    /// cannot be read is included.
+    fn is_active_in(&self, period: &Range<Timestamp>) -> bool {
+        let ends = [self.created(), self.updated()];
+        ends.into_iter().flatten().any(|time| period.contains(&time))
+            || has_entry_in(&self.file.path, period).unwrap_or(true)
+    }
+
     /// Returns whether the tool and the file of the options were used in it.
     fn has_activity(&self, activity: &Activity, options: &ListOptions) -> bool {
         options.tool.as_ref().is_none_or(|tool| activity.has_tool(tool))
@@ -468,6 +488,17 @@ fn filter_by_activity(
     sessions
 }
 
+/// Returns whether an entry of a transcript is in a period.
+fn has_entry_in(path: &Path, period: &Range<Timestamp>) -> std::io::Result<bool> {
+    let mut reader = Reader::new(File::open(path)?);
+    while let Some(entry) = reader.read()? {
+        if entry.head().time().is_some_and(|time| period.contains(&time)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl ListPosition {
     fn order(&self) -> (Reverse<Option<Timestamp>>, &Option<String>, &str) {
         (Reverse(self.updated), &self.session, &self.project_key)
@@ -500,6 +531,7 @@ impl Listing {
             && options.text.as_ref().is_none_or(has_text)
             && options.since.is_none_or(|since| row.updated() >= Some(since))
             && options.until.is_none_or(|until| row.created().is_some_and(|created| created < until))
+            && options.active_in.as_ref().is_none_or(|period| row.may_be_active_in(period))
             && options
                 .inactive_since
                 .is_none_or(|since| row.updated().is_some_and(|updated| updated < since))

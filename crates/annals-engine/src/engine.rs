@@ -151,6 +151,12 @@ impl Engine {
         lookup::session_to_read(self, selector)
     }
 
+    /// Does the same for callers that are not trusted with paths: a path names nothing, and no link that leads out of the config folders is
+    /// followed.
+    pub fn session_by_name(&self, name: &str) -> Result<TranscriptFile, Error> {
+        lookup::session_by_name(self, name)
+    }
+
     /// Returns the transcript of the session with exactly this id, for callers that are not trusted with paths: only the
     /// config folders are searched, and no link out of them is followed.
     ///

@@ -59,6 +59,15 @@ pub(crate) fn session_to_read(engine: &Engine, selector: &OsStr) -> Result<Trans
     session(engine, selector).or_else(|error| remembered::or_remembered(engine, selector, error))
 }
 
+pub(crate) fn session_by_name(engine: &Engine, name: &str) -> Result<TranscriptFile, Error> {
+    let named = session_named(engine, name, Use::Read);
+    let file = named.or_else(|error| remembered::or_remembered(engine, name.as_ref(), error))?;
+    if !engine.symlink_guard().allows(&file.path) {
+        return Err(Error::new(ErrorKind::Outside { session: file.session.unwrap_or_default() }));
+    }
+    Ok(file)
+}
+
 pub(crate) fn transcript(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
     let named = session_or_agent(engine, selector);
     named.or_else(|error| remembered::or_remembered(engine, selector, error))

@@ -3,8 +3,10 @@
 use annals_api::rpc::Params;
 use annals_api::{Api, CancelToken};
 use annals_proto::{ErrorCode, Method};
+use rmcp::model::JsonObject;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// What a call of a tool may ask. It never asks to reveal secrets, and never for a change.
 pub(crate) struct History<'a> {
@@ -32,6 +34,14 @@ impl<'a> History<'a> {
         let result = self.api.dispatch(method.name(), &params, self.cancelled)?;
         serde_json::from_str(result.get()).map_err(|_| internal())
     }
+
+    /// Replaces the name of a session by its id, so that an agent can name it as a person does.
+    pub(crate) fn resolve_session(&self, arguments: &mut JsonObject) -> Result<(), Refusal> {
+        if let Some(Value::String(name)) = arguments.get_mut("session") {
+            *name = self.api.session_named(name)?;
+        }
+        Ok(())
+    }
 }
 
 impl Refusal {
@@ -43,7 +53,7 @@ impl Refusal {
 impl From<annals_api::rpc::Error> for Refusal {
     fn from(error: annals_api::rpc::Error) -> Self {
         let hint = match error.code {
-            ErrorCode::NotFound | ErrorCode::InvalidParams => {
+            ErrorCode::NotFound => {
                 ". `list_sessions` and `search_sessions` return the ids of sessions and messages"
             }
             ErrorCode::Ambiguous => ". Give `project`, the working directory of the one that is meant",

@@ -118,7 +118,8 @@ pub(crate) fn named(name: &str) -> Option<&'static Definition> {
 
 impl Definition {
     /// Calls the tool. Returns JSON, in which text of transcripts cannot pass for anything else.
-    pub(crate) fn call(&self, history: &History<'_>, arguments: JsonObject) -> Result<String, Refusal> {
+    pub(crate) fn call(&self, history: &History<'_>, mut arguments: JsonObject) -> Result<String, Refusal> {
+        history.resolve_session(&mut arguments)?;
         (self.call)(history, arguments)
     }
 

@@ -77,7 +77,7 @@ impl Outline {
 
     /// Finds the rows of a conversation after its file grew: steps that are still the same are not read again.
     pub fn extended<T: Transcript>(&self, conversation: &Conversation<'_, T>) -> Result<Self, T::Error> {
-        let steps = conversation.steps_once()?;
+        let steps = conversation.steps_once();
         let session = conversation.session();
         let server_calls = tool::server_calls(session);
         let settled = self.nodes.saturating_sub(1);

@@ -16,6 +16,7 @@ use jiff::{Span, Timestamp, Zoned};
 /// | `30min`, `12h`, `7d`, `2w`, `3mo`, `1y` | so long ago |
 /// | `now`, `today`, `yesterday` | the present, the start of the day |
 /// | `monday`, `mon` … | the start of the last such day; that can be today |
+/// | `last monday` | the same, before today |
 ///
 /// ```
 /// use annals_search::When;
@@ -41,6 +42,8 @@ enum Meaning {
     Ago(i32, Unit),
     DaysAgo(i32),
     Last(Weekday),
+    /// The same, but never today.
+    Before(Weekday),
 }
 
 /// How long a date without a time is.
@@ -109,6 +112,10 @@ impl When {
             }
             Meaning::DaysAgo(days) => days_ago(days),
             Meaning::Last(weekday) => days_ago(i32::from(weekday.until(now.weekday()))),
+            Meaning::Before(weekday) => match weekday.until(now.weekday()) {
+                0 => days_ago(7),
+                days => days_ago(i32::from(days)),
+            },
         };
         time.map_err(|_| DateError::OutOfRange(self.written.clone()))
     }
@@ -154,6 +161,12 @@ impl FromStr for When {
 }
 
 fn named(lower: &str) -> Option<Meaning> {
+    if let Some(day) = lower.strip_prefix("last ") {
+        return match named(day.trim_start())? {
+            Meaning::Last(weekday) => Some(Meaning::Before(weekday)),
+            _ => None,
+        };
+    }
     Some(match lower {
         "now" => Meaning::Ago(0, Unit::Minute),
         "today" => Meaning::DaysAgo(0),
@@ -281,6 +294,7 @@ mod tests {
             ("today", "2026-03-10T22:00:00Z"),
             ("yesterday", "2026-03-09T22:00:00Z"),
             ("monday", "2026-03-09T22:00:00Z"),
+            ("last monday", "2026-03-09T22:00:00Z"),
             ("2026-01-31T14:30", "2026-01-31T12:30:00Z"),
             ("2026-01-31T14:30Z", "2026-01-31T14:30:00Z"),
             ("7d", "2026-03-03T13:00:00Z"),

@@ -91,6 +91,7 @@ pub struct Conversation<'s, T> {
     chain: Chain<'s>,
     /// Shared with the rows of the conversation.
     steps: Arc<Vec<Step>>,
+    steps_once: Arc<Vec<Step>>,
     duplicates: Duplicates,
     turns: Vec<Turn>,
     /// The turn of each line, by its index.
@@ -114,17 +115,25 @@ impl<'s, T: Transcript> Conversation<'s, T> {
     /// resumption.
     pub fn along(transcript: &'s T, chain: Chain<'s>, pause_ms: i64) -> Result<Self, T::Error> {
         let session = transcript.session();
-        let steps = full_view::of(&chain);
-        let turns = turn::turns(session, &steps, pause_ms, |node| transcript.body(node))?;
+        let steps = Arc::new(full_view::of(&chain));
+        let copied = duplicate::copied(transcript)?;
+        // Calls and replies count where they are shown: in the copy.
+        let steps_once = if copied.is_empty() {
+            steps.clone()
+        } else {
+            Arc::new(full_view::without_copied(&steps, &copied))
+        };
+        let turns = turn::turns(session, &steps_once, pause_ms, |node| transcript.body(node))?;
         let duplicates = Duplicates::of(session);
-        let turn_of = number_entries(session, &steps, &turns, &duplicates);
+        let turn_of = number_entries(session, &steps_once, &turns, &duplicates);
         let calls = tool::calls(session);
         let places = calls.iter().enumerate();
         let call_by_id = places.filter_map(|(place, call)| Some((call.block.tool?, place))).collect();
         Ok(Self {
             transcript,
             chain,
-            steps: Arc::new(steps),
+            steps,
+            steps_once,
             duplicates,
             turns,
             turn_of,
@@ -157,12 +166,8 @@ impl<'s, T: Transcript> Conversation<'s, T> {
 
     /// Returns the full view for people: if the whole conversation was copied into the same file, what the copy has again is
     /// shown there only.
-    pub fn steps_once(&self) -> Result<Arc<Vec<Step>>, T::Error> {
-        let copied = duplicate::copied(self.transcript)?;
-        if copied.is_empty() {
-            return Ok(self.steps.clone());
-        }
-        Ok(Arc::new(full_view::without_copied(&self.steps, &copied)))
+    pub fn steps_once(&self) -> Arc<Vec<Step>> {
+        self.steps_once.clone()
     }
 
     /// Returns which entries stand in several lines: each of them is one step.

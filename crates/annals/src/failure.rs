@@ -351,7 +351,7 @@ impl From<annals_engine::Error> for Failure {
         }
         if error.is_agent() {
             hints.push(
-                "`show`, `tail`, `turns`, `tools`, `stats` and `check` take an agent; other commands take its session"
+                "`show`, `tail`, `turns`, `tools`, `stats`, `check`, `insight` and `export` take an agent; other commands take its session"
                     .into(),
             );
         }

@@ -261,6 +261,14 @@ pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// Returns a title or a prompt of a list on one line, masked, so that it can be cut. A rule may find only in one line what was written in two.
+pub(crate) fn title_line(title: &str) -> String {
+    let title = without_escapes(title);
+    let masked = masked_title(&title);
+    let line = single_blanks(&masked);
+    if line == *masked { line } else { masked_title(&line).into_owned() }
+}
+
 /// Returns text on one line, with single blanks. It is masked, so that it can be cut.
 pub(crate) fn one_line(text: &str) -> String {
     single_blanks(&masked(text))

@@ -135,18 +135,15 @@ pub(super) enum Day {
     End,
 }
 
-/// Reads a time, or the start or the end of a day. What has no offset is in UTC.
+/// Reads a time, the start or the end of a day, a month or a year, or how long ago something was. What has no offset is in UTC.
 pub(super) fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    let wrong = || Error::invalid_params("a date is a day (2026-01-31) or a time (2026-01-31T12:00:00Z)");
-    // jiff ignores the name of a zone here.
-    if text.contains('[') {
-        return Err(wrong());
-    }
-    // The first moment, if the text is a day.
-    let time = text.parse::<DateTime>().map_err(|_| wrong())?;
+    // jiff ignores the name of a zone here. A date and time that jiff cannot read may be one as people write it.
+    let Some(time) = text.parse::<DateTime>().ok().filter(|_| !text.contains('[')) else {
+        return remembered_moment(text, day);
+    };
     let is_day = !text.contains([':', 'T', 't', ' ']);
     let moment = match day {
         Day::End if is_day => time.checked_add(1.day()),
@@ -156,6 +153,21 @@ pub(super) fn moment(text: &str, day: Day) -> Result<Timestamp, Error> {
     // The first and the last day cannot be represented as times; peers send them for "no bound".
     let bound = if time.year() < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Ok(moment.unwrap_or(bound))
+}
+
+/// Reads a time as people write it: `7d`, `yesterday`, `monday`, `2026-01`.
+fn remembered_moment(text: &str, day: Day) -> Result<Timestamp, Error> {
+    let now = Timestamp::now().to_zoned(TimeZone::UTC);
+    let time = text.parse::<When>().and_then(|when| match day {
+        Day::Start => when.resolve(&now),
+        Day::End => when.resolve_end(&now),
+    });
+    time.map_err(|_| {
+        Error::invalid_params(
+            "a date is a day (2026-01-31, yesterday, monday), a month (2026-01), a time (2026-01-31T12:00:00Z) or how long ago \
+             something was (7d, 12h)",
+        )
+    })
 }
 
 /// Reads since when sessions are inactive: how long ago, a time, or the start of a day in UTC.

@@ -28,7 +28,7 @@ const PAGE: usize = 500;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
-    /// The id of the session.
+    /// The session: its id or the beginning of it, its title or a part of it, or words of its first prompt.
     session: String,
     /// The id of one of its subagents, to see the edits of that.
     #[serde(default)]

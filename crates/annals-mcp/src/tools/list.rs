@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     tool: Option<String>,
     /// Only sessions whose tools read or wrote this file.
     file: Option<String>,
-    /// Only sessions active at this time or later: RFC 3339, or a day such as 2026-11-02, in UTC.
+    /// Only sessions active at this time or later: RFC 3339, a day such as 2026-11-02 in UTC, or how long ago, such as 7d.
     since: Option<String>,
     /// Only sessions that began before this time, or up to the end of this day.
     until: Option<String>,

@@ -29,7 +29,7 @@ const MOST_READ: usize = 3_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
-    /// The id of the session.
+    /// The session: its id or the beginning of it, its title or a part of it, or words of its first prompt.
     session: String,
     /// The id of one of its subagents, to read what that did.
     #[serde(default)]

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     r#match: Option<Match>,
     /// Only sessions of this working directory; an absolute path.
     project: Option<String>,
-    /// Only messages of this session: its id, or the beginning of it.
+    /// Only messages of this session: its id or the beginning of it, its title or a part of it, or words of its first prompt.
     session: Option<String>,
     /// Only calls of this tool and their output, such as `Bash` or `Edit`.
     tool: Option<String>,
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     r#in: Option<Field>,
     /// Only errors: failed tool calls and failed requests.
     errors: Option<bool>,
-    /// Only messages from this time on: RFC 3339, or a day such as 2026-11-02, in UTC.
+    /// Only messages from this time on: RFC 3339, a day such as 2026-11-02 in UTC, or how long ago, such as 7d.
     since: Option<String>,
     /// Only messages before this time, or up to the end of this day.
     until: Option<String>,

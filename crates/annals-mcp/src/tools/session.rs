@@ -29,7 +29,7 @@ const ROWS: usize = 40;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
-    /// The id of the session.
+    /// The session: its id or the beginning of it, its title or a part of it, or words of its first prompt.
     session: String,
     /// The id of one of its subagents, to see the outline of what that did.
     #[serde(default)]
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StatsArguments {
-    /// The id of the session.
+    /// The session: its id or the beginning of it, its title or a part of it, or words of its first prompt.
     session: String,
     /// The id of one of its subagents.
     #[serde(default)]

@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     since: Option<String>,
     /// Only responses before this time, or up to the end of this day.
     until: Option<String>,
-    /// Only this session and its subagents: its id.
+    /// Only this session and its subagents: its id or the beginning of it, its title or a part of it, or words of its first prompt.
     session: Option<String>,
     /// Only sessions that began in this working directory or below; an absolute path.
     project: Option<String>,
@@ -171,7 +171,7 @@ pub(crate) struct InsightArguments {
     since: Option<String>,
     /// Only what happened before this time, or up to the end of this day.
     until: Option<String>,
-    /// Only this session and its subagents: its id.
+    /// Only this session and its subagents: its id or the beginning of it, its title or a part of it, or words of its first prompt.
     session: Option<String>,
     /// Only sessions that began in this working directory or below; an absolute path.
     project: Option<String>,

@@ -187,7 +187,12 @@ fn wrong_arguments_are_refused_with_what_helps() {
         assert!(reason.contains(part), "{tool} {arguments}: {reason}");
     };
     refused("get_session", json!({}), "missing field `session`");
-    refused("get_session", json!({"session": "../../etc"}), "not the id of a session");
+    refused(
+        "get_session",
+        json!({"session": "../../etc"}),
+        "no session is named `../../etc`. `list_sessions`",
+    );
+    refused("get_session", json!({"session": "Tea tinner"}), &format!("the nearest are {TEA}"));
     refused("get_session", json!({"session": "00000000-0000-4000-8000-00000000dead"}), "`list_sessions`");
     refused("get_session", json!({"session": TEA, "limit": 0}), "`limit` is from 1 to 500");
     refused("list_sessions", json!({"limit": "many"}), "`limit`");
@@ -217,6 +222,37 @@ fn wrong_arguments_are_refused_with_what_helps() {
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     let elsewhere = client.ask("resources/read", &json!({"uri": "file:///etc/passwd"}));
     assert!(elsewhere["error"]["message"].as_str().unwrap().contains("session://"), "{elsewhere}");
+}
+
+#[test]
+fn a_session_is_named_as_a_person_remembers_it() {
+    let other = "7b1c2d3e-93c1-4d41-9f0c-2a6f0f9f7a55";
+    let transcript = |session: &str, prompt: &str| {
+        let line = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": session, "cwd": "/home/mia/tea",
+            "timestamp": "2026-03-01T10:00:00.000Z", "message": {"role": "user", "content": prompt}});
+        (format!("projects/-home-mia-tea/{session}.jsonl"), format!("{line}\n").into_bytes())
+    };
+    let client =
+        Client::new(&[transcript(TEA, "Boil the green tea"), transcript(other, "Boil the black tea")]);
+    for name in [&TEA[..8], "green", "boil GREEN", TEA] {
+        for tool in ["get_session", "get_messages", "session_stats", "get_changes"] {
+            let found = client.get(tool, &json!({"session": name})).to_string();
+            assert!(
+                tool == "get_changes" || found.contains(TEA) && !found.contains(other),
+                "{tool} {name}: {found}"
+            );
+        }
+    }
+    let reason = client.refusal("get_session", &json!({"session": "boil"}));
+    assert!(reason.contains(TEA) && reason.contains(other) && !reason.contains("Boil the"), "{reason}");
+    // A path names nothing, even that of a transcript.
+    let path = client.root().join(format!("projects/-home-mia-tea/{TEA}.jsonl"));
+    assert!(client.refusal("get_session", &json!({"session": path})).contains("no session is named"));
+    // Times as people write them.
+    let listed = |since: &str| {
+        client.get("list_sessions", &json!({"since": since}))["sessions"].as_array().unwrap().len()
+    };
+    assert_eq!([listed("2026-03"), listed("7d"), listed("2026-04")], [2, 0, 0]);
 }
 
 #[test]

@@ -166,9 +166,13 @@ impl<'a> Head<'a> {
     pub(crate) fn is_typical(&self) -> bool {
         let linked = self.parent.is_some() || self.has(Flag::NullParent) || self.session.is_some();
         match self.kind {
-            Kind::Other | Kind::Noise | Kind::Launched | Kind::Started | Kind::Result | Kind::SessionId => {
-                false
-            }
+            Kind::Other
+            | Kind::Noise
+            | Kind::Launched
+            | Kind::Started
+            | Kind::Result
+            | Kind::Failed
+            | Kind::SessionId => false,
             Kind::FileHistorySnapshot | Kind::FileHistoryDelta => true,
             kind if kind.joins_chain() => self.id.is_some() && linked,
             _ => self.session.is_some() || self.leaf.is_some(),

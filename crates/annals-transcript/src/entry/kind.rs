@@ -136,6 +136,8 @@ kinds! {
     Started = "started",
     /// Workflow journal: an agent's result.
     Result = "result",
+    /// Workflow journal: an agent failed.
+    Failed = "failed",
     /// The id of the session, in exports.
     SessionId = "session-id",
 }
@@ -209,6 +211,7 @@ impl Kind {
             | Kind::EndedByModel
             | Kind::Launched
             | Kind::Started
+            | Kind::Failed
             | Kind::Result
             | Kind::SessionId => Category::Record,
             Kind::Other | Kind::Noise => Category::Unknown,

@@ -64,8 +64,9 @@ impl Filters {
         };
         Ok(ListOptions {
             project: self.project.clone().or(here),
-            since: self.since.or(self.on.as_ref().map(|on| on.start)),
-            until: self.until.or(self.on.as_ref().map(|on| on.end)),
+            since: self.since,
+            until: self.until,
+            active_in: self.on.as_ref().map(|on| on.start..on.end),
             inactive_since: self.inactive,
             title: self.title.clone(),
             branch: self.branch.clone(),

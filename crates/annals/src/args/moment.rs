@@ -26,9 +26,13 @@ pub(super) fn end(text: &str) -> Result<Timestamp, DateError> {
 pub(super) fn period(text: &str) -> Result<Period, String> {
     let now = Zoned::now();
     let bounds = text.parse::<When>().and_then(|when| Ok((when.resolve(&now)?, when.resolve_end(&now)?)));
-    let (start, end) = bounds.map_err(|error| error.to_string())?;
+    const FORMS: &str = "write today, yesterday, monday, 2026-01-31, 2026-01 or 2026";
+    let (start, end) = bounds.map_err(|error| match error {
+        DateError::Unknown(_) => format!("it is no day, month or year: {FORMS}"),
+        error => error.to_string(),
+    })?;
     if start == end {
-        return Err("it is a time, not a day: write today, monday, 2026-01-31 or 2026-01".to_owned());
+        return Err(format!("it is a time, not a day: {FORMS}"));
     }
     Ok(Period { start, end, written: text.to_owned() })
 }
@@ -47,7 +51,7 @@ mod tests {
         }
         assert!(period("tuesday").is_ok() && period("yesterday").is_ok());
         for wrong in ["7d", "2026-01-31T14:30", "now", "someday"] {
-            assert!(period(wrong).is_err(), "{wrong}");
+            assert!(period(wrong).unwrap_err().ends_with("2026-01 or 2026"), "{wrong}");
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Tools {
     #[arg(long, conflicts_with = "target")]
     pub(crate) here: bool,
     /// The order of calls [default: that of the transcripts]
-    #[arg(long, value_enum, conflicts_with = "full")]
+    #[arg(long, value_enum)]
     pub(crate) sort: Option<ToolSort>,
     /// Show at most N calls
     #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]

@@ -44,7 +44,7 @@ pub(crate) fn recent(
     match lines.len() {
         0 => Err(Failure::no_session_here()),
         1 => Ok(sessions.swap_remove(0).file),
-        _ => Ok(sessions.swap_remove(pick::one_of("Which session?", &lines)?).file),
+        _ => Ok(sessions.swap_remove(pick::one_of("Choose a session", &lines)?).file),
     }
 }
 
@@ -75,7 +75,8 @@ fn ask(error: Error, global: &Global) -> Result<TranscriptFile, Failure> {
     if candidates.is_empty() || global.json || !pick::is_possible() {
         return Err(error.into());
     }
-    let question = if is_vague { error.to_string() } else { format!("{error}; is it one of these?") };
+    let question =
+        if is_vague { error.to_string() } else { format!("{error}; choose one of these, or press Esc") };
     let lines: Vec<_> = candidates.iter().map(pick::candidate_line).collect();
     let chosen = &candidates[pick::one_of(&question, &lines)?];
     Ok(TranscriptFile::at(&chosen.path))

@@ -82,7 +82,7 @@ pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
 /// Returns the title of a session on one line; nothing if it has none.
 fn title(row: &SessionRow) -> String {
     let title = row.facts.title.as_ref().map(|title| &*title.text).unwrap_or_default();
-    clean(&output::one_line(&output::without_escapes(title))).into_owned()
+    clean(&output::title_line(title)).into_owned()
 }
 
 /// Returns whether a title or one of its words begins with a text in lower case.

@@ -310,7 +310,7 @@ fn sessions(engine: &Engine, path: &str, global: &Global) -> Result<ExitCode, Fa
             } else {
                 table.row(&[
                     session.chars().take(8).collect(),
-                    output::one_line(&output::masked_title(title.as_deref().unwrap_or("-"))),
+                    output::title_line(title.as_deref().unwrap_or("-")),
                     file.path.clone(),
                     output::number(file.edits),
                     backups(file),

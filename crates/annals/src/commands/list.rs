@@ -172,19 +172,12 @@ fn title(listed: &SessionRow) -> String {
     match (&facts.title, facts.kind.reason()) {
         _ if listed.error.is_some() => "(cannot be read)".to_owned(),
         (Some(title), reason) => {
-            let line = output::cut(&masked_line(&output::without_escapes(&title.text)), MAX_TITLE);
+            let line = output::cut(&output::title_line(&title.text), MAX_TITLE);
             reason.map_or(line.clone(), |reason| format!("{line} ({reason})"))
         }
         (None, Some(reason)) => format!("({reason})"),
         (None, None) => "(untitled)".to_owned(),
     }
-}
-
-/// Returns a title on one line, masked. A rule may find only in one line what was written in two.
-fn masked_line(title: &str) -> String {
-    let masked = output::masked_title(title);
-    let line = output::single_blanks(&masked);
-    if line == *masked { line } else { output::masked_title(&line).into_owned() }
 }
 
 /// Lists sessions that are only known from the prompt history.
@@ -203,7 +196,7 @@ fn ghosts(engine: &Engine, wanted: &ListOptions, global: &Global) -> Result<Exit
         }
         table.row(&[
             ghost.session.chars().take(8).collect(),
-            output::cut(&output::one_line(&ghost.first_prompt), MAX_TITLE),
+            output::cut(&output::title_line(&ghost.first_prompt), MAX_TITLE),
             ghost.project.as_deref().map(with_upper_drive).unwrap_or_default(),
             ghost.last_at.map_or_else(String::new, |time| output::ago(time, now)),
             output::number(ghost.prompts as u64),

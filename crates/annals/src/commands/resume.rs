@@ -50,8 +50,7 @@ fn selected(engine: &Engine, args: &Resume) -> Result<Option<(Vec<SessionRow>, S
     }
     let Some(on) = &args.on else { return Ok(None) };
     let options = ListOptions {
-        since: Some(on.start),
-        until: Some(on.end),
+        active_in: Some(on.start..on.end),
         archived: ArchiveFilter::Exclude,
         ..ListOptions::default()
     };

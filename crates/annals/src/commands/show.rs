@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use annals_api::to_wire::ToWire;
-use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent, open_regular};
+use annals_engine::{Conversation, Engine, Error, Snapshot, Subagent, TranscriptFile, open_regular};
 use annals_proto::RawLine;
 use annals_transcript::chain::{Chain, NodeIndex};
 use annals_transcript::full_view::Step;
@@ -91,8 +91,10 @@ fn full(
     let is_all = matches!(selected, StepFilter::All);
     if !json && is_all {
         let file = conversation.transcript().file();
-        let row = if file.agent.is_none() { engine.session_row(file).ok() } else { None };
-        output::header::print(&mut out, row.as_ref(), usage::of_transcript(engine, file), conversation)?;
+        let row = engine.session_row(file).ok();
+        let agent = agent(engine, file);
+        let tokens = usage::of_transcript(engine, file);
+        output::header::print(&mut out, row.as_ref(), agent.as_ref(), tokens, conversation)?;
     }
     history.print(&mut out, conversation, &selected)?;
     if is_all {
@@ -106,6 +108,13 @@ fn full(
         super::repair::suggest(conversation.transcript().file(), conversation.transcript().lost_messages());
     }
     Ok(if history.failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Returns what is known of the agent with a transcript; `None` if it is that of a session.
+fn agent(engine: &Engine, file: &TranscriptFile) -> Option<Subagent> {
+    file.agent.as_ref()?;
+    let session = engine.session_with_id(file.session.as_deref()?, Some(&file.path)).ok()?;
+    engine.agents(&session).ok()?.local.into_iter().find(|agent| agent.file.path == file.path)
 }
 
 /// Returns standard output, on which the words of `--mark` are marked.
@@ -234,7 +243,7 @@ impl History<'_> {
         let at = self.at.as_ref().filter(|_| self.depth == 0).map(|at| at.printed_with);
         // The copy may have the message that is opened.
         let is_whole = self.json || self.args.expand || at.is_some();
-        let once = if is_whole { None } else { Some(conversation.steps_once()?) };
+        let once = if is_whole { None } else { Some(conversation.steps_once()) };
         let steps = once.as_ref().map_or(conversation.steps(), |steps| &steps[..]);
         let only_before_copy = first_only_before_copy(conversation, steps);
         let steps = steps.iter().enumerate();

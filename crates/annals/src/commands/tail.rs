@@ -142,7 +142,7 @@ impl<W: Write> Printer<W> {
         let count = conversation.turns().len();
         let last = StepFilter::Turns(count.saturating_sub(turns) + 1..=count);
         let mut steps = conversation::Printer::new(&mut self.out, &conversation, detail());
-        for (place, step) in conversation.steps_once()?.iter().enumerate() {
+        for (place, step) in conversation.steps_once().iter().enumerate() {
             if last.includes(&conversation, place, step) {
                 steps.step(step)?;
             }
@@ -215,7 +215,7 @@ impl<W: Write> Printer<W> {
             Event::Created => self.remark(&format!("new: {name}"))?,
             Event::Title { title: "" } => self.remark(&format!("{name} has no title any more"))?,
             Event::Title { title } => {
-                let title = output::one_line(&output::without_escapes(title));
+                let title = output::title_line(title);
                 self.remark(&format!("{name} is called “{title}”"))?;
             }
             Event::Replaced => {

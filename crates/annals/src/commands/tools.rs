@@ -1,11 +1,12 @@
 //! `annals tools`: calls and how they ended.
 
 use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::process::ExitCode;
 
 use annals_api::to_wire::ToWire;
-use annals_engine::{Conversation, Engine, Error};
+use annals_engine::{Conversation, Engine, Error, TranscriptFile};
 use annals_proto::{ToolCall, ToolState};
 use annals_transcript::tool;
 use jiff::Timestamp;
@@ -22,55 +23,131 @@ const SUBJECT: usize = 200;
 pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<ExitCode, Failure> {
     let (files, unread) = select(engine, args.target.as_deref(), global)?;
     let files = of_project(engine, None, args.here, files)?;
+    let files = files.into_iter().enumerate().collect();
+    let mut selection = Selection { engine, args, files, failed: unread.is_some() };
     let mut out = output::stdout_for(global.json);
-    // Sorted calls, and those of a table, are printed when all of them are known.
-    let is_streamed = args.full || global.json && args.sort.is_none();
     let limit = args.limit.unwrap_or(usize::MAX);
-    let (mut calls, mut rows) = (Vec::new(), Vec::new());
-    let (mut found, mut failed) = (0, unread.is_some());
-    'files: for file in files {
-        let Some(snapshot) = readable(engine.snapshot(file), &mut failed) else { continue };
-        let Some(conversation) = readable(Conversation::of(&snapshot), &mut failed) else { continue };
-        let to_wire = ToWire::of(&snapshot);
-        for found_call in conversation.all_calls() {
-            if args.sort.is_none() && found == limit {
-                break 'files;
-            }
-            if !is_wanted(&conversation, &found_call, args)? {
-                continue;
-            }
-            let call = to_wire.call(&conversation, &found_call, output::mask::masking())?;
-            if args.name.as_ref().is_some_and(|name| !is_named(&call, name)) {
-                continue;
-            }
-            found += 1;
-            if args.full && !global.json {
-                print_in_full(&mut out, &conversation, &found_call, &call)?;
-            } else if is_streamed {
-                output::json_line(&mut out, &call)?;
-            } else if global.json {
-                calls.push((sort_key(&call, args.sort), call));
-            } else {
-                // Only what the table shows is kept: arguments may be long.
-                rows.push((sort_key(&call, args.sort), row(&call)));
-            }
+    let found = match (global.json, args.full, args.sort) {
+        (true, _, None) => selection.calls(limit, |found| Ok(output::json_line(&mut out, &found.wire)?))?,
+        (true, _, Some(_)) => {
+            let mut calls = Vec::new();
+            let found = selection.calls(usize::MAX, |found| {
+                calls.push((sort_key(&found.wire, args.sort), found.wire));
+                Ok(())
+            })?;
+            sorted(calls, limit).iter().try_for_each(|call| output::json_line(&mut out, call))?;
+            found
         }
-    }
-    for call in sorted(calls, limit) {
-        output::json_line(&mut out, &call)?;
-    }
-    if !rows.is_empty() {
-        table(&sorted(rows, limit)).print(&mut out)?;
-    }
-    if found == 0 && !failed {
+        (false, true, None) => selection.calls(limit, |found| found.print(&mut out))?,
+        (false, true, Some(_)) => selection.print_sorted(&mut out, limit)?,
+        (false, false, sort) => {
+            // Only what the table shows is kept: arguments may be long.
+            let mut rows = Vec::new();
+            let most = if sort.is_none() { limit } else { usize::MAX };
+            let found = selection.calls(most, |found| {
+                rows.push((sort_key(&found.wire, sort), row(&found.wire)));
+                Ok(())
+            })?;
+            if !rows.is_empty() {
+                table(&sorted(rows, limit)).print(&mut out)?;
+            }
+            found
+        }
+    };
+    if found == 0 && !selection.failed {
         output::note("no matching tool calls");
     }
     out.flush()?;
-    Ok(match (failed, found) {
+    Ok(match (selection.failed, found) {
         (true, _) => ExitCode::from(FAILED),
         (false, 0) => ExitCode::from(FOUND_NOTHING),
         (false, _) => ExitCode::SUCCESS,
     })
+}
+
+/// The calls that the arguments select.
+struct Selection<'a> {
+    engine: &'a Engine,
+    args: &'a Tools,
+    /// The transcripts, numbered.
+    files: Vec<(usize, TranscriptFile)>,
+    /// Whether a file could not be read.
+    failed: bool,
+}
+
+/// A call, while its transcript is open.
+struct FoundCall<'a> {
+    /// The number of its transcript, and its place there.
+    place: (usize, usize),
+    conversation: &'a Conversation<'a>,
+    call: &'a tool::Call,
+    wire: ToolCall,
+}
+
+impl Selection<'_> {
+    /// Does some work for each selected call, at most `limit`, in the order of the transcripts. Returns how many there were.
+    fn calls(
+        &mut self,
+        limit: usize,
+        mut work: impl FnMut(FoundCall<'_>) -> Result<(), Failure>,
+    ) -> Result<usize, Failure> {
+        let mut found = 0;
+        for (number, file) in &self.files {
+            let Some(snapshot) = readable(self.engine.snapshot(file.clone()), &mut self.failed) else {
+                continue;
+            };
+            let Some(conversation) = readable(Conversation::of(&snapshot), &mut self.failed) else {
+                continue;
+            };
+            let to_wire = ToWire::of(&snapshot);
+            for (place, call) in conversation.all_calls().into_iter().enumerate() {
+                if found == limit {
+                    return Ok(found);
+                }
+                if !is_wanted(&conversation, &call, self.args)? {
+                    continue;
+                }
+                let wire = to_wire.call(&conversation, &call, output::mask::masking())?;
+                if self.args.name.as_ref().is_none_or(|name| is_named(&wire, name)) {
+                    found += 1;
+                    work(FoundCall {
+                        place: (*number, place),
+                        conversation: &conversation,
+                        call: &call,
+                        wire,
+                    })?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Prints calls in full, in the order that was asked for. Only the calls that are printed are kept in memory, so their transcripts
+    /// are read twice.
+    fn print_sorted(&mut self, out: &mut impl Write, limit: usize) -> Result<usize, Failure> {
+        let mut places = Vec::new();
+        let sort = self.args.sort;
+        let found = self.calls(usize::MAX, |found| {
+            places.push((sort_key(&found.wire, sort), found.place));
+            Ok(())
+        })?;
+        let order = sorted(places, limit);
+        let mut printed: HashMap<_, _> = order.iter().map(|place| (*place, Vec::new())).collect();
+        let with_calls: HashSet<_> = order.iter().map(|(number, _)| *number).collect();
+        self.files.retain(|(number, _)| with_calls.contains(number));
+        self.calls(usize::MAX, |found| match printed.get_mut(&found.place) {
+            Some(text) => found.print(text),
+            None => Ok(()),
+        })?;
+        order.iter().try_for_each(|place| out.write_all(&printed[place]))?;
+        Ok(found)
+    }
+}
+
+impl FoundCall<'_> {
+    fn print(&self, out: &mut impl Write) -> Result<(), Failure> {
+        print_in_full(out, self.conversation, self.call, &self.wire)
+    }
 }
 
 /// Returns whether a call is asked for, as far as that is known before it is read.

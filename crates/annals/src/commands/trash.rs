@@ -204,7 +204,7 @@ fn file_of(trashed: &TrashEntry) -> TranscriptFile {
 
 /// Returns the title of a trash entry, with a mark if the operation that moved it was interrupted.
 fn title_in_list(trashed: &TrashEntry) -> String {
-    let title = output::masked_title(trashed.title.as_deref().unwrap_or_default());
+    let title = output::title_line(trashed.title.as_deref().unwrap_or_default());
     let mark = if trashed.is_unfinished {
         " (interrupted: the next change of the session moves its files back)"
     } else {

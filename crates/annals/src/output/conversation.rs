@@ -333,10 +333,7 @@ impl<'a> Printer<'a> {
                 self.name_context(input_name(input));
                 Ok(())
             }
-            Part::Context(context) if self.detail.expand => {
-                self.line(DIM, &format!("[{}]", context.name))?;
-                self.block(&context.text())
-            }
+            Part::Context(context) if self.detail.expand => self.folded(&context.name, &context.text()),
             Part::Context(context) => {
                 self.name_context(&context.name);
                 Ok(())

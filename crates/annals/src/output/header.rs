@@ -2,29 +2,36 @@
 
 use std::io::Write;
 
-use annals_engine::{Conversation, SessionRow};
+use annals_engine::{Conversation, SessionRow, Subagent};
 use annals_transcript::entry::view::Assistant;
 use annals_transcript::full_view::Step;
 use annals_transcript::{Entry, Kind};
 
-use super::{BOLD, DIM, clean, cut, number, one_line, prose_columns, time_of_ms, without_escapes};
+use super::{BOLD, DIM, clean, columns, cut, number, prose_columns, time_of_ms, title_line, wrap};
 use crate::failure::Failure;
 
 /// The longest title, in columns, if the output is not a terminal.
 const TITLE: usize = 100;
 
-/// Prints the header. `row` is the session as a list shows it; an agent has none. `tokens` says what its replies used.
+/// The columns before the values.
+const LABEL: usize = 8;
+
+/// Prints the header. `row` is the transcript as a list shows it. `agent` says what it is if it is that of an agent, and `tokens` what its
+/// replies used.
 pub(crate) fn print(
     out: &mut dyn Write,
     row: Option<&SessionRow>,
+    agent: Option<&Subagent>,
     tokens: Option<String>,
     conversation: &Conversation<'_>,
 ) -> Result<(), Failure> {
     let room = prose_columns().unwrap_or(TITLE);
     let file = conversation.transcript().file();
     let facts = row.map(|row| &row.facts);
-    let title =
-        facts.and_then(|facts| facts.title.as_ref()).map(|title| one_line(&without_escapes(&title.text)));
+    let title = match agent {
+        Some(agent) => task(agent).map(|task| title_line(&task)),
+        None => facts.and_then(|facts| facts.title.as_ref()).map(|title| title_line(&title.text)),
+    };
     writeln!(out, "{BOLD}{}{BOLD:#}", cut(&clean(&title.unwrap_or_else(|| "(untitled)".to_owned())), room))?;
     let session = file.session.clone().unwrap_or_else(|| file.path.to_string_lossy().into_owned());
     let project = row.and_then(SessionRow::project_path);
@@ -39,12 +46,24 @@ pub(crate) fn print(
         ("turns", Some(number(conversation.turns().len() as u64))),
         ("tokens", tokens),
     ];
-    for (name, value) in lines {
-        if let Some(value) = value {
-            writeln!(out, "{DIM}{name:<8}{DIM:#} {}", clean(&value))?;
+    let lines = lines.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    for (mut name, value) in lines {
+        let value = clean(&value);
+        for row in
+            wrap::rows(&value, columns().map_or(usize::MAX, |columns| columns.saturating_sub(LABEL + 1)))
+        {
+            writeln!(out, "{DIM}{name:<LABEL$}{DIM:#} {}", &value[row])?;
+            name = "";
         }
     }
     Ok(())
+}
+
+/// Returns the type and the task of an agent.
+fn task(agent: &Subagent) -> Option<String> {
+    let parts = [agent.meta.agent_type.as_deref(), agent.meta.description.as_deref()];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(": "))
 }
 
 /// Returns the model of the last reply that a model wrote.

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
 use super::words::MARK;
-use super::{BOLD, CYAN, DIM, RED, ago, clean, count, cut, cut_start, local_time, masked, without_escapes};
+use super::{BOLD, CYAN, DIM, RED, ago, clean, count, cut, cut_start, local_time, masked};
 use crate::failure::Failure;
 
 /// The columns before a snippet: two blanks, the part of the message, and two blanks.
@@ -59,7 +59,7 @@ impl Printer {
     /// Prints what is known of a session with these hits: its title, and below it project, time and number of matches.
     fn session(&self, out: &mut dyn Write, hits: &[SearchHit], now: Timestamp) -> Result<(), Failure> {
         let Some(hit) = hits.first() else { return Ok(()) };
-        let title = hit.title.as_deref().map(|title| super::one_line(&without_escapes(title)));
+        let title = hit.title.as_deref().map(super::title_line);
         let title = title.unwrap_or_else(|| "(untitled)".to_owned());
         let title = clean(&title).into_owned();
         writeln!(

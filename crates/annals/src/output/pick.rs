@@ -6,7 +6,7 @@ use annals_engine::{Candidate, SessionRow};
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
-use super::{ago, clean, cut, cut_start, message_columns, one_line, without_escapes};
+use super::{ago, clean, cut, cut_start, message_columns, title_line};
 use crate::failure::Failure;
 
 /// The most lines of a list at a time.
@@ -68,7 +68,7 @@ fn line(session: &str, time: Option<Timestamp>, project: Option<&str>, title: &s
     let is_wide = message_columns().is_none_or(|columns| columns >= WIDE);
     let (time_width, project_width) = if is_wide { COLUMNS } else { NARROW_COLUMNS };
     let project = cut_start(&clean(project.unwrap_or("-")), project_width);
-    let title = cut(&clean(&one_line(&without_escapes(title))), LONGEST);
+    let title = cut(&clean(&title_line(title)), LONGEST);
     let (time, project) = (padded(&time, time_width), padded(&project, project_width));
     format!("{}  {time}  {project}  {title}", clean(&session))
 }

@@ -886,4 +886,16 @@ fn failed_commands_are_printed_with_their_output() {
         full,
         "\n── 3e11a6b4  2026-03-01 10:00 +00:00\n  ▸ Bash ls → error 500 ms\n      no such folder\n"
     );
+    // Sorted: the most recent first, whatever the order of the files.
+    let later = std::fs::read_to_string(home.path().join(crate::transcript())).unwrap();
+    let later = later.replace("2026-03-01", "2026-03-02").replace("\"ls\"", "\"ls later\"");
+    home.write(crate::transcript().replace("3e11a6b4", "4e11a6b4"), later);
+    let sorted = |more: &[&str]| {
+        let ran = annals(&home, &[&["tools", "--full", "--sort", "time"][..], more].concat());
+        let commands =
+            ran.stdout.lines().filter_map(|line| line.strip_prefix("  ▸ Bash ")?.split(" →").next());
+        commands.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(sorted(&[]), ["ls later", "ls"]);
+    assert_eq!(sorted(&["--limit", "1"]), ["ls later"]);
 }

@@ -99,6 +99,20 @@ fn a_session_is_resumed_by_its_day() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     assert!(ran.stderr.starts_with("annals: no session for `2026-03-02`\n"), "{}", ran.stderr);
     assert_eq!(resume(&home, &folder, &["--on", "7d"]).code, Some(2));
+    // A session that was continued on the third day was not active on the second.
+    let lines = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(
+        &path,
+        lines.replace("2026-03-03", "2026-03-01") + &lines.replace("\"uuid\":\"", "\"uuid\":\"b"),
+    )
+    .unwrap();
+    rest(&path);
+    for (day, is_active) in [("2026-03-02", false), ("2026-03-03", true)] {
+        let ran = resume(&home, std::path::Path::new("/"), &["--on", day]);
+        assert_eq!(ran.code == Some(0), is_active, "{ran:?}");
+        let listed = annals(&home, &["list", "--on", day]);
+        assert_eq!(listed.stdout.contains(&later[..8]), is_active, "{listed:?}");
+    }
 }
 
 #[cfg(all(unix, feature = "search"))]

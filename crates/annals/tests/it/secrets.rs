@@ -298,6 +298,11 @@ fn titles_that_are_cut_have_no_part_of_a_secret() {
         let mut shown = run(&home, &["fork", CUT], &[]).stdout;
         shown += &run(&home, &["list"], &[]).stdout;
         shown += &run(&home, &["list"], &["--json"]).stdout;
+        shown += &run(&home, &["show", CUT], &["--view", "full"]).stdout.lines().next().unwrap_or_default();
+        let hits = run(&home, &["search", "tea"], &[]).stdout;
+        let heading = hits.lines().next().unwrap_or_default();
+        assert_eq!(heading.contains("ghp_[masked: github-token]"), before == 290, "{hits}");
+        shown += &hits;
         assert_eq!(run(&home, &["delete", CUT], &[]).code, Some(0));
         let trash = run(&home, &["restore"], &[]).stdout;
         assert!(trash.contains("ghp_[masked: github-token]"), "{trash}");
