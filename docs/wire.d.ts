@@ -1920,7 +1920,7 @@ export type UsageBy = "day" | "week" | "month" | "session" | "project" | "branch
 
 /** Parameters of `history/usage`. */
 export interface UsageParams {
-  /** What a row stands for; by default a day. */
+  /** What rows are grouped by; by default days. */
   by?: UsageBy | null;
   /** Where costs come from; by default `auto`. */
   costMode?: CostMode | null;

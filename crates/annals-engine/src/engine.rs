@@ -990,7 +990,7 @@ impl Engine {
     /// // The parent of the last message is gone, so Claude Code would restore that message alone.
     /// let file = engine.session("latest".as_ref())?;
     /// let repaired = engine.repair(&file, &RepairOptions::default(), true)?;
-    /// assert_eq!((repaired.plan.before.messages, repaired.plan.after.messages), (1, 3));
+    /// assert!(!repaired.plan.before.missing.is_empty() && repaired.plan.after.missing.is_empty());
     /// engine.undo_repair(&file, true)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
