@@ -19,6 +19,11 @@ const RECENT: u64 = 8 * 1024;
 /// The cost of a session changes with every message; it is recorded at most this often, in milliseconds.
 const COST_INTERVAL: i64 = 60_000;
 
+/// More of a plan than this cannot be used, be there extra use or not.
+const MOST_PERCENT: f64 = 1000.0;
+/// 2023-01-01, in seconds since 1970: there was no Claude Code before, so that no window ended then.
+const FIRST_YEAR: i64 = 1_672_531_200;
+
 /// The JSON that Claude Code gives to the command of its status line. Members that are missing, or not what they should be,
 /// are `None`: every version of Claude Code has others.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -144,7 +149,10 @@ fn context_fill(context: Value<'_>) -> Option<ContextFill> {
 
 fn plan_window(window: Value<'_>) -> Option<PlanWindow> {
     let used_percentage = amount(Some(window), "used_percentage")?;
-    Some(PlanWindow { used_percentage, resets_at: seconds(window, "resets_at") })
+    // Nothing is invented from what no plan has: such a record would stay for good.
+    let is_possible = used_percentage <= MOST_PERCENT;
+    let resets_at = seconds(window, "resets_at").filter(|end| *end >= FIRST_YEAR);
+    is_possible.then_some(PlanWindow { used_percentage, resets_at })
 }
 
 fn prompt_cache(cache: Value<'_>) -> Option<PromptCache> {
@@ -337,6 +345,10 @@ mod tests {
         assert_eq!(input(odd), StatusInput::default());
         let huge = r#"{"rate_limits":{"five_hour":{"used_percentage":1,"resets_at":99999999999999999999}}}"#;
         assert_eq!(input(huge).five_hour, Some(PlanWindow { used_percentage: 1.0, resets_at: None }));
+        let past = r#"{"rate_limits":{"five_hour":{"used_percentage":1,"resets_at":-3}}}"#;
+        assert_eq!(input(past).five_hour, Some(PlanWindow { used_percentage: 1.0, resets_at: None }));
+        let full = r#"{"rate_limits":{"five_hour":{"used_percentage":1e99,"resets_at":1795000000}}}"#;
+        assert_eq!(input(full).five_hour, None);
         for bad in ["", "[]", "null", "{\"a\":", "x"] {
             assert_eq!(StatusInput::parse(bad.as_bytes()), None, "{bad}");
         }
