@@ -31,6 +31,17 @@ const FIXES: [&[Fix]; 7] = [
     &[fix_first],
 ];
 
+/// The same fixes where it only has to be known whether one of them helps: those first that help where they find something to change.
+const FIXES_TO_TRY: [&[Fix]; 7] = [
+    &[fix_first],
+    &[fix_blocks],
+    &[fix_results],
+    &[fix_images],
+    &[fix_copies],
+    &[fix_repeated_calls],
+    &[fix_repeated_calls, fix_results],
+];
+
 /// After this many rounds of all fixes, the content is taken as it is.
 const MAX_ROUNDS: usize = 8;
 
@@ -56,7 +67,7 @@ impl Attempt<'_, '_> {
     /// Returns whether [`Attempt::mend_content`] finds something better.
     pub(super) fn can_mend_content(&self, from: &(Edits, Evaluation)) -> bool {
         let improves = |mended: (Edits, Evaluation)| mended.1.score() < from.1.score();
-        FIXES.into_iter().any(|fixes| self.fixed(fixes, from).is_some_and(improves))
+        FIXES_TO_TRY.into_iter().any(|fixes| self.fixed(fixes, from).is_some_and(improves))
     }
 
     /// Carries out fixes one after the other; `None` if one of them changes nothing.

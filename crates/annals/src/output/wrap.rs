@@ -8,6 +8,10 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Breaks a line into rows that fit into a width in columns. Words stay whole, however long, so that a path can be copied.
 /// Text without blanks between words is broken where its script allows.
 pub(crate) fn rows(line: &str, columns: usize) -> Vec<Range<usize>> {
+    // No character is wider than it has bytes. To find where lines may be broken takes long for thousands of them.
+    if line.len() <= columns {
+        return std::iter::once(0..line.len()).collect();
+    }
     let mut rows = Vec::new();
     // The current row is `start..end`, and `width` columns wide.
     let (mut start, mut end, mut width) = (0, 0, 0);
@@ -50,6 +54,13 @@ mod tests {
         check("one two three four ", 9, &["one two", "three", "four "]);
         check("a \u{3000}\u{3000}\u{3000}b", 2, &["a", "b"]);
         check("    set in by four", 10, &["    set in", "by four"]);
+    }
+
+    #[test]
+    fn no_character_is_wider_than_it_has_bytes() {
+        for character in '\0'..=char::MAX {
+            assert!(character.width().unwrap_or(0) <= character.len_utf8(), "{character:?}");
+        }
     }
 
     #[test]
