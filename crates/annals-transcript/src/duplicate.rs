@@ -144,9 +144,9 @@ pub fn copied<T: Transcript>(transcript: &T) -> Result<HashSet<NodeIndex>, T::Er
     let Some(start) = copy_of_first_prompt(session) else { return Ok(HashSet::new()) };
     let blocks = |index: NodeIndex| {
         let node = &session.nodes()[index];
-        let is_message = node.kind.is_prompt_or_reply() && node.time.is_some();
+        let is_message = node.kind.is_prompt_or_reply() && node.time().is_some();
         let blocks = session.blocks(node).iter().filter(move |_| is_message);
-        blocks.map(|block| (node.kind, node.time, block.kind, block.length))
+        blocks.map(|block| (node.kind, node.time(), block.kind, block.length))
     };
     // Only what may be the same by its kind, time and length is read. A copy has a line for each block, where the original may
     // have several blocks in a line.
@@ -163,7 +163,11 @@ pub fn copied<T: Transcript>(transcript: &T) -> Result<HashSet<NodeIndex>, T::Er
         let node = &session.nodes()[index];
         let body = transcript.body(node)?;
         let hash = |block: &BlockSpan| hashes.hash_one(block_bytes(&body, node, block));
-        Ok(session.blocks(node).iter().map(|block| (node.kind, node.time, block.kind, hash(block))).collect())
+        Ok(session
+            .blocks(node)
+            .iter()
+            .map(|block| (node.kind, node.time(), block.kind, hash(block)))
+            .collect())
     };
     let mut copied_contents = HashSet::new();
     for index in start..session.nodes().len() {
@@ -183,10 +187,13 @@ pub fn copied<T: Transcript>(transcript: &T) -> Result<HashSet<NodeIndex>, T::Er
 /// Returns the first entry without a parent that has the time of the first prompt of the file and another uuid.
 fn copy_of_first_prompt(session: &Session) -> Option<NodeIndex> {
     let is_start = |node: &&Node| {
-        node.kind == Kind::User && node.parent.is_none() && node.time.is_some() && !node.has(Flag::Sidechain)
+        node.kind == Kind::User
+            && node.parent.is_none()
+            && node.time().is_some()
+            && !node.has(Flag::Sidechain)
     };
     let first = session.nodes().iter().find(is_start)?;
-    let is_copy = |node: &Node| is_start(&node) && node.time == first.time && node.id != first.id;
+    let is_copy = |node: &Node| is_start(&node) && node.time() == first.time() && node.id != first.id;
     session.nodes().iter().position(is_copy)
 }
 
