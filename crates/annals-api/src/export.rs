@@ -623,7 +623,7 @@ impl<'a> Selected<'a> {
     fn of(options: &'a Options, conversation: &Conversation<'_>, depth: usize) -> Self {
         let is_model = options.model_view && depth == 0;
         let entries = is_model.then(|| {
-            let messages = model::messages(conversation.chain());
+            let messages = model::messages(&conversation.chain());
             let mut entries = HashSet::new();
             for message in messages.iter() {
                 entries.extend(message.entries.iter().copied());
@@ -726,30 +726,148 @@ mod tests {
         }
     }
 
+    /// Returns an engine with one session.
+    fn engine_with(lines: &str) -> (tempfile::TempDir, Engine) {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("projects/-src");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"), lines).unwrap();
+        let roots = Roots::given(vec![root.path().into()]).unwrap();
+        let engine = Engine::open(roots, Home::at(root.path().join("annals")));
+        (root, engine)
+    }
+
+    fn options(format: Format) -> Options {
+        Options {
+            format,
+            model_view: false,
+            turns: None,
+            subagents: false,
+            context: true,
+            thinking: true,
+            results: true,
+            diffs: true,
+            images: true,
+        }
+    }
+
+    /// Returns the tags in raw HTML.
+    fn tags(html: &str) -> impl Iterator<Item = &str> {
+        html.split_inclusive('>').filter_map(|piece| Some(&piece[piece.find('<')?..]))
+    }
+
+    fn is_own_tag(tag: &str) -> bool {
+        let name = tag.strip_prefix("<a name=\"you-").and_then(|rest| rest.strip_suffix("\">"));
+        let own =
+            ["<details>", "</details>", "<summary>", "</summary>", "<b>", "</b>", "<i>", "</i>", "</a>"];
+        own.contains(&tag) || name.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+
+    /// Returns the HTML in a document that no export writes, as a parser of Markdown with the extensions of forges finds it.
+    fn foreign_html(document: &str) -> Vec<String> {
+        let mut options = comrak::Options::default();
+        options.extension.table = true;
+        options.extension.strikethrough = true;
+        options.extension.tasklist = true;
+        options.extension.autolink = true;
+        options.extension.footnotes = true;
+        let arena = comrak::Arena::new();
+        let root = comrak::parse_document(&arena, document, &options);
+        let html = root.descendants().filter_map(|node| match &node.data.borrow().value {
+            comrak::nodes::NodeValue::HtmlBlock(block) => Some(block.literal.clone()),
+            comrak::nodes::NodeValue::HtmlInline(html) => Some(html.clone()),
+            _ => None,
+        });
+        html.flat_map(|html| {
+            tags(&html).filter(|tag| !is_own_tag(tag)).map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect()
+    }
+
+    #[test]
+    fn no_text_of_a_session_is_html_in_markdown() {
+        let pieces = [
+            "<img src=x>",
+            "</details>",
+            "<script>",
+            "`<u>`",
+            "``<u>``",
+            "```",
+            "~~~~",
+            "~~",
+            "**",
+            "`",
+            "\\",
+            "\n",
+            "\n\n",
+            "http://a.example/",
+            "www.",
+            "[",
+            "](http://a.example/)",
+            "](data:x)",
+            "1234567890. ",
+            "- ",
+            "> ",
+            "    ",
+            "|",
+            "|---|\n",
+            "&#10;",
+            "&#32;",
+            "<!--",
+            "-->",
+            "# ",
+            "a",
+            "b ",
+            "_",
+            "!",
+            "<summary>",
+            "\r",
+            "\t",
+            "\u{1b}[1m",
+            "&lt;",
+        ];
+        let mut state = 7_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % below
+        };
+        let mut lines = testkit::transcript::Transcript::session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
+        let mut text = || -> String { (0..=random(12)).map(|_| pieces[random(pieces.len())]).collect() };
+        for n in 0..300 {
+            let [call, key] = [text(), text()];
+            lines = lines
+                .user(&format!("u{n}"), text())
+                .assistant(&format!("a{n}"), |reply| {
+                    reply.id(&format!("m{n}")).text(&text()).thinking(&text())
+                })
+                .assistant(&format!("b{n}"), |reply| {
+                    let reply =
+                        reply.id(&format!("n{n}")).tool(&format!("t{n}"), "Bash", json!({"command": call}));
+                    reply.tool(&format!("s{n}"), &text(), json!({(key.clone()): text(), "b": text()}))
+                })
+                .result(&format!("r{n}"), &format!("t{n}"), text())
+                .failure(&format!("f{n}"), &format!("s{n}"), text());
+        }
+        let lines = lines.title(&text()).to_string();
+        let (_root, engine) = engine_with(&lines);
+        let (options, masks) = (options(Format::Md), MaskLog::default());
+        let mut exporter = Exporter::new(&engine, &options, &masks, &|_| Box::new(|| ()));
+        let mut out = Vec::new();
+        let file = engine.session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55".as_ref()).unwrap();
+        exporter.session(&file, |exporter, opened| exporter.stream(opened, &mut out)).unwrap();
+        let document = String::from_utf8(out).unwrap();
+        assert_eq!(foreign_html(&document), Vec::<String>::new());
+        assert_eq!(foreign_html("`a` <img src=x>").len(), 1, "the check finds HTML");
+    }
+
     #[test]
     fn a_part_that_cannot_be_masked_is_left_out_and_counted() {
         let lines = testkit::transcript::Transcript::session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55")
             .user("u1", "Boil water")
             .assistant("a1", |reply| reply.id("m1").text("This is unmaskable"))
             .user("u2", "Thanks");
-        let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("projects/-src");
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
-        std::fs::write(&path, lines.to_string()).unwrap();
-        let roots = Roots::given(vec![root.path().into()]).unwrap();
-        let engine = Engine::open(roots, Home::at(root.path().join("annals")));
-        let options = Options {
-            format: Format::Text,
-            model_view: false,
-            turns: None,
-            subagents: false,
-            context: false,
-            thinking: true,
-            results: true,
-            diffs: true,
-            images: true,
-        };
+        let (_root, engine) = engine_with(&lines.to_string());
+        let options = options(Format::Text);
         let masks = MaskLog::default();
         let mut exporter = Exporter::new(&engine, &options, &masks, &|_| Box::new(|| ()));
         exporter.filter = Some(&Broken);

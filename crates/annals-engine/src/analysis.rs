@@ -139,8 +139,8 @@ fn rewound_to(session: &Session) -> Option<Rewind> {
         nodes.iter().rposition(|node| node.kind == Kind::LastPrompt && node.is_read_by_claude_code())?;
     let node = &nodes[last];
     let is_final = node.has(Flag::Explicit) && !nodes[last + 1..].iter().any(is_main);
-    let names_entry = node.leaf.is_some() || node.has(Flag::NullLeaf);
-    (is_final && names_entry).then_some(Rewind { to: node.leaf })
+    let names_entry = session.leaf(node).is_some() || node.has(Flag::NullLeaf);
+    (is_final && names_entry).then_some(Rewind { to: session.leaf(node) })
 }
 
 /// Returns the entry of the last line, if the line repeats an earlier one: repairs end so. Entries with a place of their own stand at the end
@@ -163,7 +163,7 @@ fn is_copied_pair(session: &Session, before: &Node, last: &Node) -> bool {
     let is_unchanged = |first: &Node, again: &Node| {
         first.at.offset != again.at.offset
             && (first.id, first.parent) == (again.id, again.parent)
-            && (first.length == again.length || first.time != again.time)
+            && (first.length == again.length || first.time() != again.time())
     };
     let first = lines.find(|node| node.id == before.id);
     let next = lines.next();

@@ -369,7 +369,7 @@ impl Walk {
         let session = conversation.session();
         self.found.compactions.push(CompactionEffect {
             uuid: node.id.map(|id| session.id_texts().get(id)),
-            time: node.time,
+            time: node.time(),
             turn,
             trigger: boundary.trigger().map(Into::into),
             before: boundary.pre_tokens().or(self.last_reply),

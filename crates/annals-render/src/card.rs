@@ -24,6 +24,8 @@ const MOST_ARGUMENTS: usize = 100;
 const LONG_ARGUMENT: usize = 120;
 /// How much of a result is read to find the file with its output, which the first lines name.
 const LONGEST_NOTICE: usize = 8192;
+/// How much of it tells whether it may name one.
+const SHORTEST_NOTICE: usize = 64;
 /// The part of a row with the first image of a result; parts 0 and 1 are arguments and result.
 const FIRST_IMAGE: usize = 2;
 
@@ -44,6 +46,8 @@ pub struct CallParts<'a> {
     diff: OnceCell<Option<ViewNode>>,
     /// What a command printed, which both need, too.
     printed: OnceCell<Option<Printed<'a>>>,
+    /// The text of the result, which the card may count the lines of.
+    text: OnceCell<Cow<'a, str>>,
 }
 
 /// Standard output and standard error of a command, without those that are blank.
@@ -126,7 +130,16 @@ impl<'a> CallParts<'a> {
         cwd: Option<&'a str>,
         target: Target,
     ) -> Self {
-        Self { call, result, output, cwd, target, diff: OnceCell::new(), printed: OnceCell::new() }
+        Self {
+            call,
+            result,
+            output,
+            cwd,
+            target,
+            diff: OnceCell::new(),
+            printed: OnceCell::new(),
+            text: OnceCell::new(),
+        }
     }
 
     /// Returns the folded card.
@@ -202,13 +215,13 @@ impl<'a> CallParts<'a> {
             }
             ("TodoWrite", _) if !failed => Some(Vec::new()),
             ("WebFetch" | "Task" | "Agent" | "ExitPlanMode", _) if !failed => {
-                Some(prose_for(&result.content().text(), self.target))
+                Some(prose_for(self.text(), self.target))
             }
             _ => None,
         };
         let mut nodes = nodes.unwrap_or_else(|| {
-            let text = result.content().text();
-            text_output(if failed { without_error_tags(&text) } else { &text }, self.target)
+            let text = self.text();
+            text_output(if failed { without_error_tags(text) } else { text }, self.target)
         });
         nodes.extend(images(&result));
         (nodes, self.kept_end())
@@ -226,8 +239,18 @@ impl<'a> CallParts<'a> {
 
     /// Reads the output of the call if the result names a file with it.
     pub(crate) fn spilled(&self, read: ReadOutput<'_>) -> Option<WholeOutput> {
-        let text = self.result?.content().beginning(LONGEST_NOTICE);
-        read(&SpilledOutput::in_text(&text)?)
+        let content = self.result?.content();
+        // Most results have none, which their first bytes tell.
+        if !SpilledOutput::may_be_in(&content.beginning(SHORTEST_NOTICE)) {
+            return None;
+        }
+        read(&SpilledOutput::in_text(&content.beginning(LONGEST_NOTICE))?)
+    }
+
+    /// Returns the text of the result.
+    fn text(&self) -> &str {
+        let text = || self.result.map(|result| result.content().text()).unwrap_or_default();
+        self.text.get_or_init(text)
     }
 
     /// Returns the image that a part of the row is.
@@ -320,7 +343,7 @@ impl<'a> CallParts<'a> {
         }
         let number = |key: &str| self.output.and_then(|output| output.number(key));
         let counted = |kind, count: Option<u64>| count.map(|count| Fact::count(kind, count));
-        let lines = || line_total(&result.content().text());
+        let lines = || line_total(self.text());
         match name {
             "Bash" | "PowerShell" => {
                 let printed = match self.shell_lines().unwrap_or_else(lines) {
@@ -386,8 +409,7 @@ impl<'a> CallParts<'a> {
 
     /// Returns why a call failed: its exit code, or the first line of the error.
     fn failure(&self) -> Option<Fact> {
-        let text = self.result?.content().text();
-        let first = without_error_tags(&text).lines().next()?;
+        let first = without_error_tags(self.text()).lines().next()?;
         let code = first.strip_prefix("Exit code ").filter(|code| code.bytes().all(|b| b.is_ascii_digit()));
         Some(match code.and_then(|code| code.parse().ok()) {
             Some(code) => Fact::count(ViewFactKind::Exit, code),
@@ -442,8 +464,7 @@ impl<'a> CallParts<'a> {
             let first = file.and_then(|file| file.number("startLine")).unwrap_or(1);
             return Some(vec![self.target.code(&content, language, Some(first))]);
         }
-        let text = self.result?.content().text();
-        let (first, content) = without_numbers(&text)?;
+        let (first, content) = without_numbers(self.text())?;
         Some(vec![self.target.code(&content, language, Some(first))])
     }
 

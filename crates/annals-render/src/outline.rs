@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use annals_proto::ViewRowKind;
@@ -14,7 +15,7 @@ use annals_transcript::item::{self, Item, Notice, Part, Visibility};
 use annals_transcript::session::{BlockKind, BlockSpan, Id, Node, Session};
 use annals_transcript::tool::{self, Call, State};
 use annals_transcript::turn::LONG_PAUSE_MS;
-use annals_transcript::{Entry, Kind};
+use annals_transcript::{Entry, Flag, Kind};
 
 use crate::FIRST_LINES;
 
@@ -39,9 +40,40 @@ pub struct RowRef {
 #[derive(Clone, Copy, Debug)]
 struct CallRow {
     id: Id,
-    /// The offset of its block, if that is known.
-    offset: Option<u64>,
+    /// The offset of its block, if that is known. No block stands at the start of a file.
+    offset: Option<NonZeroU64>,
     row: u32,
+}
+
+impl CallRow {
+    fn offset(&self) -> Option<u64> {
+        self.offset.map(NonZeroU64::get)
+    }
+}
+
+/// The first row of each call, by the index of its id; [`NO_ROW`] for other ids.
+#[derive(Clone, Debug, Default)]
+struct FirstRows(Vec<u32>);
+
+const NO_ROW: u32 = u32::MAX;
+
+impl FirstRows {
+    fn of(session: &Session, calls: &[CallRow]) -> Self {
+        let mut rows = Self(vec![NO_ROW; session.id_count()]);
+        for call in calls {
+            rows.add(call.id, call.row);
+        }
+        rows
+    }
+
+    fn add(&mut self, id: Id, row: u32) {
+        let first = &mut self.0[id.index()];
+        *first = (*first).min(row);
+    }
+
+    fn get(&self, id: Id) -> Option<u32> {
+        self.0.get(id.index()).copied().filter(|&row| row != NO_ROW)
+    }
 }
 
 /// The rows of a conversation.
@@ -53,7 +85,7 @@ pub struct Outline {
     first_rows: Vec<u32>,
     /// The row of each call, in order, and the first row of each id.
     calls: Vec<CallRow>,
-    row_by_call: HashMap<Id, u32>,
+    row_by_call: FirstRows,
     server_calls: HashMap<Id, Call>,
     /// The calls whose ids other calls have, too, by the offsets of their blocks; and those of them that have a row.
     calls_of_shared_ids: HashMap<u64, Call>,
@@ -85,14 +117,19 @@ impl Outline {
         let same =
             steps.iter().zip(&*self.steps).take_while(|(new, old)| new == old && is_settled(new)).count();
         let kept = self.first_rows.get(same).map_or(self.rows.len(), |&row| row as usize);
-        let calls: Vec<_> = self.calls.iter().filter(|call| (call.row as usize) < kept).copied().collect();
+        let mut calls: Vec<CallRow> = Vec::with_capacity(conversation.calls().len() + server_calls.len());
+        calls.extend(self.calls.iter().filter(|call| (call.row as usize) < kept));
+        let mut rows = Vec::with_capacity(most_rows(session, &steps).max(kept));
+        rows.extend_from_slice(&self.rows[..kept]);
+        let mut first_rows = Vec::with_capacity(steps.len());
+        first_rows.extend_from_slice(&self.first_rows[..same]);
         let calls_of_shared_ids = tool::calls_of_shared_ids(conversation)?;
-        let shown = calls.iter().filter_map(|call| calls_of_shared_ids.get(&call.offset?));
+        let shown = calls.iter().filter_map(|call| calls_of_shared_ids.get(&call.offset()?));
         let shown = shown.map(|call| call.block.offset).collect();
         let mut outline = Outline {
-            rows: self.rows[..kept].to_vec(),
-            first_rows: self.first_rows[..same].to_vec(),
-            row_by_call: calls.iter().rev().map(|call| (call.id, call.row)).collect(),
+            rows,
+            first_rows,
+            row_by_call: FirstRows::of(session, &calls),
             calls,
             calls_of_shared_ids,
             shown,
@@ -172,7 +209,7 @@ impl Outline {
 
     /// Returns the first row of a call with an id.
     pub fn row_of_call(&self, id: Id) -> Option<usize> {
-        self.row_by_call.get(&id).map(|&row| row as usize)
+        self.row_by_call.get(id).map(|row| row as usize)
     }
 
     /// Returns the rows at which turns begin, from turn 1 on.
@@ -194,7 +231,7 @@ impl Outline {
     pub fn failed<T: Transcript>(&self, conversation: &Conversation<'_, T>) -> Result<Vec<usize>, T::Error> {
         let mut failed = Vec::new();
         for made in &self.calls {
-            let Some(call) = self.call_of_block(conversation, made.id, made.offset) else { continue };
+            let Some(call) = self.call_of_block(conversation, made.id, made.offset()) else { continue };
             if !matches!(conversation.state(&call)?, State::Ok | State::Pending) {
                 failed.push(made.row as usize);
             }
@@ -260,8 +297,8 @@ impl Outline {
         {
             return Ok(());
         }
-        if self.is_unmeasured && has_only_calls(session, entry) {
-            self.add_calls(step, session.blocks(entry));
+        if self.is_unmeasured && tells_rows(session, entry) {
+            self.add_blocks(step, session.blocks(entry));
             return Ok(());
         }
         let body = conversation.transcript().body(entry)?;
@@ -307,14 +344,15 @@ impl Outline {
         }
     }
 
-    /// Adds the rows of an entry that has calls and reasoning only; each block is a part of it.
-    fn add_calls(&mut self, step: u32, blocks: &[BlockSpan]) {
+    /// Adds the rows of an entry whose blocks tell them; each block is a part of it.
+    fn add_blocks(&mut self, step: u32, blocks: &[BlockSpan]) {
         for (number, block) in blocks.iter().enumerate() {
-            let is_thinking = block.kind == BlockKind::Thinking;
-            if !is_thinking && self.has_row(block.tool, Some(block.offset)) {
-                continue;
-            }
-            let kind = if is_thinking { ViewRowKind::Thinking } else { ViewRowKind::Call };
+            let kind = match block.kind {
+                BlockKind::Text => ViewRowKind::Reply,
+                BlockKind::Thinking => ViewRowKind::Thinking,
+                _ if self.has_row(block.tool, Some(block.offset)) => continue,
+                _ => ViewRowKind::Call,
+            };
             self.add_row(
                 RowRef { kind, step, part: index(number), lines: 1 },
                 block.tool,
@@ -327,15 +365,15 @@ impl Outline {
     fn has_row(&self, id: Option<Id>, offset: Option<u64>) -> bool {
         match offset.and_then(|offset| self.calls_of_shared_ids.get(&offset)) {
             Some(call) => self.shown.contains(&call.block.offset),
-            None => id.is_some_and(|id| self.row_by_call.contains_key(&id)),
+            None => id.is_some_and(|id| self.row_by_call.get(id).is_some()),
         }
     }
 
     fn add_row(&mut self, row: RowRef, call: Option<Id>, offset: Option<u64>) {
         if let (ViewRowKind::Call, Some(id)) = (row.kind, call) {
             let number = index(self.rows.len());
-            self.calls.push(CallRow { id, offset, row: number });
-            self.row_by_call.entry(id).or_insert(number);
+            self.calls.push(CallRow { id, offset: offset.and_then(NonZeroU64::new), row: number });
+            self.row_by_call.add(id, number);
             let shared = offset.and_then(|offset| self.calls_of_shared_ids.get(&offset));
             self.shown.extend(shared.map(|call| call.block.offset));
         }
@@ -343,11 +381,26 @@ impl Outline {
     }
 }
 
+/// Returns about how many rows steps have, and seldom fewer: a list that grows leaves copies in memory.
+fn most_rows(session: &Session, steps: &[Step]) -> usize {
+    let of_step = |step: &Step| match step {
+        Step::Entry { node, .. } => {
+            let node = &session.nodes()[*node];
+            if session.has_only_results(node) { 0 } else { session.blocks(node).len().max(1) }
+        }
+        _ => 1,
+    };
+    steps.iter().map(of_step).sum()
+}
+
 /// Returns whether the blocks of a reply tell all of its rows, so that it need not be read.
-fn has_only_calls(session: &Session, entry: &Node) -> bool {
-    let is_told = |kind| matches!(kind, BlockKind::Thinking | BlockKind::ToolUse | BlockKind::ServerToolUse);
+fn tells_rows(session: &Session, entry: &Node) -> bool {
+    let is_told = |kind| {
+        matches!(kind, BlockKind::Text | BlockKind::Thinking | BlockKind::ToolUse | BlockKind::ServerToolUse)
+    };
     let blocks = session.blocks(entry);
-    let is_sound = entry.problem.is_none() && entry.kind == Kind::Assistant;
+    // The text of a reply that says why a request failed is a notice.
+    let is_sound = entry.problem.is_none() && entry.kind == Kind::Assistant && !entry.has(Flag::ApiError);
     is_sound && !blocks.is_empty() && blocks.iter().all(|block| is_told(block.kind) && !block.is_bare)
 }
 

@@ -21,6 +21,9 @@ pub fn prose(text: &str) -> Vec<ViewNode> {
 
 /// Renders Markdown for a target.
 pub(crate) fn prose_for(text: &str, target: Target) -> Vec<ViewNode> {
+    if let Some(paragraphs) = paragraphs(text) {
+        return paragraphs;
+    }
     if is_bomb(text) {
         return vec![plain(text)];
     }
@@ -35,6 +38,48 @@ pub(crate) fn prose_for(text: &str, target: Target) -> Vec<ViewNode> {
         nodes.push(plain(&text[end..]));
     }
     nodes
+}
+
+/// Texts up to this many bytes are read without a parser if they have no signs.
+const LONGEST_PLAIN: usize = 4 << 10;
+
+/// Returns the paragraphs of a text that has nothing else. Half of all replies are so short and plain.
+fn paragraphs(text: &str) -> Option<Vec<ViewNode>> {
+    let is_plain = |byte: &u8| {
+        let is_sign = matches!(
+            byte,
+            b'"' | b'\'' | b'(' | b')' | b',' | b'.' | b':' | b';' | b'?' | b'%' | b'/' | b'-'
+        );
+        byte.is_ascii_alphanumeric() || *byte >= 0x80 || matches!(byte, b' ' | b'\n') || is_sign
+    };
+    if text.len() > LONGEST_PLAIN || !text.as_bytes().iter().all(is_plain) {
+        return None;
+    }
+    if text.contains("www.") || text.contains("://") {
+        return None;
+    }
+    let mut nodes = Vec::new();
+    let mut from = None;
+    let mut at = 0;
+    for line in text.split('\n') {
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        let is_list = digits > 0 && matches!(line.as_bytes().get(digits), Some(b'.' | b')'));
+        if line.starts_with([' ', '-', ':']) || line.ends_with(' ') || is_list {
+            return None;
+        }
+        if !line.is_empty() {
+            from.get_or_insert(at);
+        } else if let Some(from) = from.take() {
+            nodes.push(paragraph(&text[from..at - 1]));
+        }
+        at += line.len() + 1;
+    }
+    nodes.extend(from.map(|from| paragraph(text[from..].trim_end_matches('\n'))));
+    Some(nodes)
+}
+
+fn paragraph(text: &str) -> ViewNode {
+    ViewNode::P { c: vec![inline(text)] }
 }
 
 fn options(text: &str) -> Options<'static> {
@@ -245,6 +290,59 @@ mod tests {
             ),
             "<h1>T</h1>\n<ol>\n<li><p>a</p>\n</li>\n<li><p>b</p>\n</li>\n</ol>\n<ul class=\"tasks\">\n<li class=\"done\"><p>done</p>\n</li>\n<li class=\"open\"><p>open</p>\n</li>\n</ul>\n<blockquote>\n<p>q</p>\n</blockquote>\n<div class=\"wide\"><table><thead><tr><th>a</th><th class=\"r\">b</th></tr></thead><tbody>\n<tr><td>1</td><td class=\"r\"><del>2</del></td></tr>\n</tbody></table></div>\n<p>x<br>\ny <a href=\"https://a.example/b\" rel=\"noopener noreferrer nofollow\">https://a.example/b</a></p>\n"
         );
+    }
+
+    #[test]
+    fn plain_texts_are_read_as_the_parser_does() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let pieces = [
+            "a",
+            "B",
+            "7",
+            "12",
+            "1.",
+            "2)",
+            " ",
+            "  ",
+            "\n",
+            "\n\n",
+            "-",
+            "- ",
+            "--",
+            "---",
+            ".",
+            ",",
+            ":",
+            ":-",
+            "(",
+            ")",
+            "/",
+            "?",
+            "%",
+            "'",
+            "\"",
+            "é",
+            "茶",
+            "\u{85}",
+            "\u{a0}",
+            "\u{202e}",
+            "www.",
+            "https://a.b",
+            "www",
+            ":/",
+        ];
+        let mut read = 0;
+        for _ in 0..20_000 {
+            let text: String =
+                (0..random.usize(..12)).map(|_| pieces[random.usize(..pieces.len())]).collect();
+            let Some(found) = paragraphs(&text) else { continue };
+            let arena = Arena::new();
+            let root = parse_document(&arena, &text, &options(&text));
+            let parsed = Builder { left: MOST_NODES, target: Target::Viewer }.blocks(root, 0);
+            assert_eq!(found, parsed, "{text:?}");
+            read += 1;
+        }
+        assert!(read > 1_000, "{read}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use annals_transcript::full_view::Step;
 use annals_transcript::item::{Item, Notice, Part};
 use annals_transcript::json::{JsonStr, Value};
 use annals_transcript::prompt::{Input, InputKind};
-use annals_transcript::session::{BlockKind, Id, IdTexts};
+use annals_transcript::session::{BlockKind, BlockSpan, Id, IdTexts};
 use annals_transcript::tool::{Call, State};
 
 use crate::assembled::{Signs, Source};
@@ -188,12 +188,14 @@ struct Answer {
     line: ReadLine,
     /// The results of each id.
     results: HashMap<String, Vec<Range<usize>>>,
-    /// What the tool returned besides (`toolUseResult`), if it is an object.
+    /// What the tool returned besides (`toolUseResult`), if it is an object and the line has one result that it can belong to.
     output: Option<Range<usize>>,
+    /// How many results of the same call stand before the one in each block, by the offsets of the blocks in the file.
+    number_of_block: HashMap<u64, usize>,
 }
 
 impl Answer {
-    fn of(line: ReadLine) -> Self {
+    fn of(line: ReadLine, blocks: &[BlockSpan]) -> Self {
         count_parsed(&line.bytes);
         let entry = Entry::new(&line.bytes);
         let place = |value: Value<'_>| {
@@ -208,11 +210,19 @@ impl Answer {
                 results.entry(id.into_owned()).or_default().push(place(Block::ToolResult(result).value()));
             }
         }
+        let has_one = results.values().map(Vec::len).sum::<usize>() == 1;
         let output = match entry.tool_use_result() {
-            Some(ToolUseResult::Object(object)) => Some(place(object)),
+            Some(ToolUseResult::Object(object)) if has_one => Some(place(object)),
             _ => None,
         };
-        Self { line, results, output }
+        let mut counts: HashMap<Option<Id>, usize> = HashMap::new();
+        let number_of_block = blocks.iter().filter(|block| !is_call(block.kind)).map(|block| {
+            let count = counts.entry(block.tool).or_default();
+            *count += 1;
+            (block.offset, *count - 1)
+        });
+        let number_of_block = number_of_block.collect();
+        Self { line, results, output, number_of_block }
     }
 
     fn value(&self, place: &Range<usize>) -> Value<'_> {
@@ -314,7 +324,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         match *self.outline.step(row) {
             Step::Entry { node, live } => self.entry_row(number, entry, node, live, open),
             Step::Branch { from, entries, last, .. } => Ok(ViewRow {
-                parent: from.and_then(|node| self.uuid(node as usize)),
+                parent: from.and_then(|from| self.uuid(from.index())),
                 leaf: self.uuid(last as usize),
                 entries: Some(entries as usize),
                 summary: format!(
@@ -397,7 +407,8 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             return Ok(kept.clone());
         }
         self.answer.take();
-        let read = Rc::new(Answer::of(self.line(node)?));
+        let session = self.conversation.session();
+        let read = Rc::new(Answer::of(self.line(node)?, session.blocks(&session.nodes()[node])));
         self.answer.replace(Some(read.clone()));
         Ok(read)
     }
@@ -464,7 +475,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             uuid: node.id.map(|id| self.ids.get(id)),
             line: Some(node.at.line),
             turn: self.conversation.turn_of(index),
-            timestamp: node.time.and_then(time),
+            timestamp: node.time().and_then(time),
             ..empty(number, row.kind, is_live)
         };
         match row.kind {
@@ -621,10 +632,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         };
         let answer = self.kept_answer(node)?;
         let output = answer.output.as_ref().map(|place| answer.value(place));
-        let session = self.conversation.session();
-        let before = session.blocks(&session.nodes()[node]).iter();
-        let before = before.take_while(|block| block.offset < result.offset);
-        let number = before.filter(|block| block.tool == result.tool && !is_call(block.kind)).count();
+        let number = answer.number_of_block.get(&result.offset).copied().unwrap_or_default();
         let parts = CallParts::new(*call, answer.result(call, number), output, cwd, self.target);
         Ok(work(parts, Some(&answer.line)))
     }
@@ -870,10 +878,27 @@ mod tests {
         )
     }
 
+    /// Claude Code writes it for one result; nobody knows which of several it belongs to.
+    #[test]
+    fn what_a_tool_returned_besides_is_not_shown_for_several_results() {
+        let output = r#","cwd":"/tea","toolUseResult":{"stdout":"BESIDES"}}"#;
+        for (count, expected) in [(1, "BESIDES\n"), (2, "printed 0000\n")] {
+            let transcript = TranscriptBytes::new(with_calls(count).replace(r#","cwd":"/tea"}"#, output));
+            let conversation = Conversation::of(&transcript).unwrap();
+            let outline = Outline::unmeasured(&conversation).unwrap();
+            let row = Rows::new(&conversation, &outline, None).row(0, Open::Whole).unwrap();
+            let mut text = String::new();
+            crate::text::nodes(row.output.as_deref().unwrap_or_default(), "", &mut text);
+            assert_eq!(text, expected);
+        }
+    }
+
     #[test]
     fn the_work_grows_with_the_calls_of_an_entry_and_not_with_their_square() {
         let parsed = |count: usize| {
-            let transcript = TranscriptBytes::new(with_calls(count));
+            let besides =
+                format!(r#","cwd":"/tea","toolUseResult":{{"stdout":"{}"}}}}"#, "x".repeat(50 * count));
+            let transcript = TranscriptBytes::new(with_calls(count).replace(r#","cwd":"/tea"}"#, &besides));
             let conversation = Conversation::of(&transcript).unwrap();
             let outline = Outline::unmeasured(&conversation).unwrap();
             let rows = Rows::new(&conversation, &outline, None);

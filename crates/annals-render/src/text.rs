@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use annals_proto::{ViewInline, ViewMark, ViewNode, ViewSpan};
+use annals_proto::{ViewHunk, ViewInline, ViewMark, ViewNode, ViewSpan};
 
 /// Writes nodes as plain text, each line behind `indent`.
 pub fn nodes(nodes: &[ViewNode], indent: &str, out: &mut String) {
@@ -65,9 +65,14 @@ fn line(text: &str, indent: &str, out: &mut String) {
         let length = out.len();
         out.push_str(indent);
         out.push_str(text);
-        out.truncate(out[length..].trim_end().len() + length);
-        out.push('\n');
+        end_line(length, out);
     }
+}
+
+/// Ends a line that began at an offset, without white space at its end.
+fn end_line(start: usize, out: &mut String) {
+    out.truncate(out[start..].trim_end().len() + start);
+    out.push('\n');
 }
 
 fn node_text(node: &ViewNode, indent: &str, out: &mut String) {
@@ -112,20 +117,7 @@ fn node_text(node: &ViewNode, indent: &str, out: &mut String) {
         ViewNode::Ansi { lines } => {
             line(&span_text(lines), indent, out);
         }
-        ViewNode::Diff { hunks, .. } => {
-            for (at, hunk) in hunks.iter().enumerate() {
-                // An edit without a result does not say where in the file it is.
-                if hunk.old > 0 || hunk.new > 0 {
-                    line(&format!("@@ -{} +{} @@", hunk.old, hunk.new), indent, out);
-                } else if at > 0 {
-                    line("@@", indent, out);
-                }
-                for change in &hunk.lines {
-                    let text: String = change.s.iter().map(ViewSpan::text).collect();
-                    line(&format!("{}{text}", change.k), indent, out);
-                }
-            }
-        }
+        ViewNode::Diff { hunks: all, .. } => hunks(all, indent, out),
         ViewNode::Json { text } | ViewNode::Text { text } => line(text, indent, out),
         ViewNode::Kv { rows } => {
             for (key, value) in rows {
@@ -137,6 +129,35 @@ fn node_text(node: &ViewNode, indent: &str, out: &mut String) {
         }
         ViewNode::More { lines, .. } => line(&format!("[{lines} more lines]"), indent, out),
         _ => {}
+    }
+}
+
+/// Writes the lines of a diff.
+pub(crate) fn hunks(hunks: &[ViewHunk], indent: &str, out: &mut String) {
+    for (at, hunk) in hunks.iter().enumerate() {
+        // An edit without a result does not say where in the file it is.
+        if hunk.old > 0 || hunk.new > 0 {
+            line(&format!("@@ -{} +{} @@", hunk.old, hunk.new), indent, out);
+        } else if at > 0 {
+            line("@@", indent, out);
+        }
+        for change in &hunk.lines {
+            let text = span_text(std::slice::from_ref(&change.s));
+            let length = out.len();
+            write!(out, "{indent}{}", change.k).expect("text takes more text");
+            match text.split_once('\n') {
+                None => {
+                    out.push_str(&text);
+                    end_line(length, out);
+                }
+                // Only patches that no tool made have lines of several lines.
+                Some((first, rest)) => {
+                    out.push_str(first);
+                    end_line(length, out);
+                    line(rest, indent, out);
+                }
+            }
+        }
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Chain<'s> {
     /// The children of each slot.
     children: Groups,
     leaf: Option<usize>,
+    /// The entry that it was made to end in.
+    end: Option<Id>,
 }
 
 /// The index of an entry in [`Session::nodes`].
@@ -50,7 +52,7 @@ impl<'s> Chain<'s> {
         let children = loaded.children();
         let is_rewound = loaded.last_prompt.is_rewound_to_start;
         let leaf = if is_rewound { None } else { leaf::choose(session, &loaded, &children) };
-        Self { session, loaded, children, leaf }
+        Self { session, loaded, children, leaf, end: None }
     }
 
     /// Resolves the conversation that ends in a given entry, if Claude Code reads an entry with that id. If the entry is one
@@ -58,12 +60,22 @@ impl<'s> Chain<'s> {
     pub fn ending_in(session: &'s Session, id: Id) -> Option<Self> {
         let chain = Self::build(session);
         if let Some(leaf) = chain.loaded.slot(id) {
-            return Some(Self { leaf: Some(leaf), ..chain });
+            return Some(Self { leaf: Some(leaf), end: Some(id), ..chain });
         }
         let loaded = LoadedEntries::from(session);
         let leaf = loaded.slot(id)?;
         let children = loaded.children();
-        Some(Self { session, loaded, children, leaf: Some(leaf) })
+        Some(Self { session, loaded, children, leaf: Some(leaf), end: Some(id) })
+    }
+
+    /// Resolves the chain of which [`Chain::end`] is known.
+    pub(crate) fn with_end(session: &'s Session, end: Option<Id>) -> Self {
+        end.and_then(|end| Self::ending_in(session, end)).unwrap_or_else(|| Self::build(session))
+    }
+
+    /// Returns the entry that it was made to end in; `None` if it is the one that Claude Code would continue.
+    pub(crate) fn end(&self) -> Option<Id> {
+        self.end
     }
 
     /// Returns the session.
@@ -92,7 +104,7 @@ impl<'s> Chain<'s> {
         let last = self.loaded.node(self.session, leaf::last_message(self.session, &self.loaded, leaf));
         if last.is_side() {
             Some(Obstacle::Sidechain)
-        } else if last.time.is_none() {
+        } else if last.time().is_none() {
             Some(Obstacle::NoTime)
         } else {
             None

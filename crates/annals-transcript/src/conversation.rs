@@ -32,7 +32,7 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use crate::chain::{Chain, NodeIndex};
+use crate::chain::{Chain, NodeIndex, Obstacle};
 use crate::duplicate::{self, Duplicates};
 use crate::full_view::{self, Step};
 use crate::queue;
@@ -88,7 +88,9 @@ impl Transcript for TranscriptBytes {
 #[derive(Debug)]
 pub struct Conversation<'s, T> {
     transcript: &'s T,
-    chain: Chain<'s>,
+    /// The entry in which the chain was made to end. The chain takes as much memory as the steps, and most outputs need these alone.
+    end: Option<Id>,
+    obstacle: Option<Obstacle>,
     /// Shared with the rows of the conversation.
     steps: Arc<Vec<Step>>,
     steps_once: Arc<Vec<Step>>,
@@ -97,7 +99,8 @@ pub struct Conversation<'s, T> {
     /// The turn of each line, by its index.
     turn_of: Vec<Option<SmallIndex>>,
     calls: Vec<Call>,
-    call_by_id: HashMap<Id, usize>,
+    /// The place of the call of each id, by the index of the id.
+    call_by_id: Vec<Option<SmallIndex>>,
     /// How calls ended, by the entry that holds their results. Only entries with several results are kept here, as each
     /// of these would otherwise be read again for every call.
     result_states: RefCell<HashMap<NodeIndex, Vec<State>>>,
@@ -123,15 +126,17 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         } else {
             Arc::new(full_view::without_copied(&steps, &copied))
         };
+        let (end, obstacle) = (chain.end(), chain.obstacle());
+        drop(chain);
         let turns = turn::turns(session, &steps_once, pause_ms, |node| transcript.body(node))?;
         let duplicates = Duplicates::of(session);
         let turn_of = number_entries(session, &steps, &turns, &duplicates);
         let calls = tool::calls(session);
-        let places = calls.iter().enumerate();
-        let call_by_id = places.filter_map(|(place, call)| Some((call.block.tool?, place))).collect();
+        let call_by_id = tool::by_id(session, &calls);
         Ok(Self {
             transcript,
-            chain,
+            end,
+            obstacle,
             steps,
             steps_once,
             duplicates,
@@ -154,9 +159,14 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         self.transcript.session()
     }
 
-    /// Returns the chain.
-    pub fn chain(&self) -> &Chain<'s> {
-        &self.chain
+    /// Resolves the chain again.
+    pub fn chain(&self) -> Chain<'s> {
+        Chain::with_end(self.session(), self.end)
+    }
+
+    /// Returns why Claude Code would not resume the session; `None` if it would.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        self.obstacle
     }
 
     /// Returns the full view.
@@ -227,7 +237,8 @@ impl<'s, T: Transcript> Conversation<'s, T> {
 
     /// Returns the call of an id.
     pub fn call(&self, id: Id) -> Option<&Call> {
-        self.call_by_id.get(&id).map(|&place| &self.calls[place])
+        let place = self.call_by_id.get(id.index()).copied().flatten();
+        place.map(|place| &self.calls[place.index()])
     }
 
     /// Returns the first call that an entry makes.

@@ -156,7 +156,11 @@ pub fn copied<T: Transcript>(transcript: &T) -> Result<HashSet<NodeIndex>, T::Er
         let node = &session.nodes()[index];
         let body = transcript.body(node)?;
         let hash = |block: &BlockSpan| hashes.hash_one(block_bytes(&body, node, block));
-        Ok(session.blocks(node).iter().map(|block| (node.kind, node.time, block.kind, hash(block))).collect())
+        Ok(session
+            .blocks(node)
+            .iter()
+            .map(|block| (node.kind, node.time(), block.kind, hash(block)))
+            .collect())
     };
     let mut copied_contents = HashSet::new();
     for index in start..session.nodes().len() {
@@ -179,18 +183,21 @@ type BlockKey = (Kind, Option<i64>, BlockKind, u64);
 /// Returns the keys of the blocks of an entry; none if it is no prompt or reply with a time (CHAIN.md 10.4).
 fn block_keys(session: &Session, index: NodeIndex) -> impl Iterator<Item = BlockKey> {
     let node = &session.nodes()[index];
-    let is_message = node.kind.is_prompt_or_reply() && node.time.is_some();
+    let is_message = node.kind.is_prompt_or_reply() && node.time().is_some();
     let blocks = session.blocks(node).iter().filter(move |_| is_message);
-    blocks.map(|block| (node.kind, node.time, block.kind, block.length))
+    blocks.map(|block| (node.kind, node.time(), block.kind, block.length))
 }
 
 /// Returns the first entry without a parent that has the time of the first prompt of the file and another uuid.
 fn copy_of_first_prompt(session: &Session) -> Option<NodeIndex> {
     let is_start = |node: &&Node| {
-        node.kind == Kind::User && node.parent.is_none() && node.time.is_some() && !node.has(Flag::Sidechain)
+        node.kind == Kind::User
+            && node.parent.is_none()
+            && node.time().is_some()
+            && !node.has(Flag::Sidechain)
     };
     let first = session.nodes().iter().find(is_start)?;
-    let is_copy = |node: &Node| is_start(&node) && node.time == first.time && node.id != first.id;
+    let is_copy = |node: &Node| is_start(&node) && node.time() == first.time() && node.id != first.id;
     session.nodes().iter().position(is_copy)
 }
 

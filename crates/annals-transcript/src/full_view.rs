@@ -17,7 +17,8 @@
 //! {"type":"user","uuid":"c","parentUuid":"a","timestamp":"2026-01-02T03:06:05.000Z","message":{"content":"Taken"}}"#;
 //! let session = Session::read(&file[..])?;
 //! let steps = full_view::of(&Chain::build(&session));
-//! assert!(matches!(steps[1], Step::Branch { from: Some(0), entries: 1, .. }));
+//! let Step::Branch { from: Some(from), entries: 1, .. } = steps[1] else { panic!() };
+//! assert_eq!(from.index(), 0);
 //! assert_eq!(steps[2..], [Step::Entry { node: 1, live: false }, Step::Entry { node: 2, live: true }]);
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -28,7 +29,8 @@ use crate::chain::{Chain, NodeIndex};
 use crate::entry::{Flag, Kind};
 use crate::links::Links;
 use crate::second_root::{self, RootKind, SecondRoot};
-use crate::session::{BlockKind, BlockSpan, Id, Session};
+use crate::session::{BlockKind, BlockSpan, Id, Session, index as small};
+pub use crate::small_index::SmallIndex;
 
 /// One step of the full view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ pub enum Step {
         cause: Cause,
         /// The parent of its first entry; `None` if that has none. Indices take four bytes here: most steps are entries, and a session may
         /// have millions of them.
-        from: Option<u32>,
+        from: Option<SmallIndex>,
         /// The number of its entries.
         entries: u32,
         /// The last of them.
@@ -80,7 +82,8 @@ pub enum Cause {
 pub fn of(chain: &Chain<'_>) -> Vec<Step> {
     let session = chain.session();
     let graph = Graph::of(session);
-    let restored = chain.entries().into_iter().map(|line| graph.links.duplicates.first(line)).collect();
+    let restored =
+        chain.entries().into_iter().map(|line| small(graph.links.duplicates.first(line))).collect();
     let path = with_restored(graph.path_to(chain.leaf()), restored, session.nodes().len());
     Emitter::new(session, &graph, &path).run(&path)
 }
@@ -106,12 +109,13 @@ pub(crate) fn without_copied(steps: &[Step], copied: &HashSet<NodeIndex>) -> Vec
 
 /// Adds the entries to the path that Claude Code restores although they are not on it, such as a summary before kept messages
 /// or other lines of a reply. Each is inserted before the first entry of the path that comes later in the file.
-fn with_restored(path: Vec<NodeIndex>, mut restored: Vec<NodeIndex>, count: usize) -> Vec<NodeIndex> {
+/// Indices take four bytes here, too.
+fn with_restored(path: Vec<u32>, mut restored: Vec<u32>, count: usize) -> Vec<u32> {
     let mut is_on_path = vec![false; count];
     for &index in &path {
-        is_on_path[index] = true;
+        is_on_path[index as usize] = true;
     }
-    restored.retain(|&index| !std::mem::replace(&mut is_on_path[index], true));
+    restored.retain(|&index| !std::mem::replace(&mut is_on_path[index as usize], true));
     if restored.is_empty() {
         return path;
     }
@@ -148,13 +152,13 @@ impl<'a> Graph<'a> {
 
     /// Returns the path from the first entry to the leaf. Where a parent is missing, and at roots after which the conversation
     /// continues, it proceeds with the last message before the entry in the file.
-    fn path_to(&self, leaf: Option<NodeIndex>) -> Vec<NodeIndex> {
+    fn path_to(&self, leaf: Option<NodeIndex>) -> Vec<u32> {
         let mut seen = vec![false; self.links.session.nodes().len()];
         let mut path = Vec::new();
         let mut at = leaf.map(|leaf| self.links.duplicates.first(leaf));
         while let Some(index) = at.filter(|&index| !seen[index]) {
             seen[index] = true;
-            path.push(index);
+            path.push(small(index));
             at = self.links.parent(index).or_else(|| self.bridged_parent(index));
         }
         path.reverse();
@@ -186,11 +190,11 @@ struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(session: &'a Session, graph: &'a Graph<'a>, path: &[NodeIndex]) -> Self {
+    fn new(session: &'a Session, graph: &'a Graph<'a>, path: &[u32]) -> Self {
         let nodes = session.nodes();
         let mut on_path = vec![false; nodes.len()];
         let mut replies = vec![false; session.id_count()];
-        for &index in path {
+        for index in path.iter().map(|&index| index as usize) {
             on_path[index] = true;
             if let Some(id) = graph.links.node(index).message_id {
                 replies[id.index()] = true;
@@ -208,10 +212,11 @@ impl<'a> Emitter<'a> {
         Self { session, graph, on_path, replies, calls, leads_away, done, steps }
     }
 
-    fn run(mut self, path: &[NodeIndex]) -> Vec<Step> {
-        let starts: Vec<_> = (0..self.done.len()).filter(|&index| self.starts_tree(index)).collect();
-        let mut starts = starts.into_iter().peekable();
-        for &index in path {
+    fn run(mut self, path: &[u32]) -> Vec<Step> {
+        let starts: Vec<u32> =
+            (0..self.done.len()).filter(|&index| self.starts_tree(index)).map(small).collect();
+        let mut starts = starts.into_iter().map(|start| start as usize).peekable();
+        for index in path.iter().map(|&index| index as usize) {
             while let Some(start) = starts.next_if(|&start| start < index) {
                 self.emit_tree(start, None);
             }
@@ -256,12 +261,12 @@ impl<'a> Emitter<'a> {
                 let is_side = self.graph.links.node(index).has(Flag::Sidechain);
                 let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
                 let last = branch.last().map_or(index, |(last, _)| *last);
-                let content = |at| crate::session::index(self.graph.links.duplicates.content(at));
+                let content = |at| self.graph.links.duplicates.content(at);
                 self.steps.push(Step::Branch {
                     cause,
-                    from: parent.or(from).map(content),
-                    entries: crate::session::index(branch.len()),
-                    last: content(last),
+                    from: parent.or(from).map(|from| SmallIndex::new(content(from))),
+                    entries: small(branch.len()),
+                    last: small(content(last)),
                 });
             }
             self.emit(index, live);

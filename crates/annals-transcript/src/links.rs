@@ -65,7 +65,7 @@ impl<'a> Links<'a> {
 
     fn named_parent(&self, index: NodeIndex) -> Option<Id> {
         let node = self.node(index);
-        node.parent.or(node.logical_parent)
+        node.parent.or_else(|| self.session.logical_parent(node))
     }
 
     /// Returns the node of the line whose content counts for an entry.

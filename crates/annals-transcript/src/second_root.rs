@@ -27,6 +27,7 @@ use crate::entry::view::Attachment;
 use crate::entry::{Entry, Flag, Kind};
 use crate::links::Links;
 use crate::session::{BlockKind, BlockSpan, NO_ENTRY, Node, Session};
+use crate::small_index::SmallIndex;
 
 /// A root in the middle of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +95,8 @@ pub(crate) fn find(links: &Links<'_>) -> Vec<SecondRoot> {
     let trees = Trees::of(links);
     let mut roots: Vec<SecondRoot> = Vec::new();
     for node in (0..links.session.nodes().len()).filter(|&index| is_root(links, index)) {
-        let is_first = links.before(node).is_none_or(|before| trees.root_of[before] == Some(node));
+        let is_first =
+            links.before(node).is_none_or(|before| trees.root_of[before] == Some(SmallIndex::new(node)));
         if is_first {
             continue;
         }
@@ -169,7 +171,7 @@ impl Opening {
 /// Facts about all entries of a file.
 struct Trees {
     /// The root of the tree that an entry belongs to; `None` in a cycle.
-    root_of: Vec<Option<NodeIndex>>,
+    root_of: Vec<Option<SmallIndex>>,
     /// The first prompt of the file.
     first_prompt: Option<NodeIndex>,
     /// Whether any prompt is a descendant of a reply.
@@ -198,8 +200,9 @@ impl Trees {
 
     fn add(&mut self, links: &Links<'_>, root: NodeIndex) {
         let mut waiting = vec![(root, false)];
+        let tree = Some(SmallIndex::new(root));
         while let Some((index, after_reply)) = waiting.pop() {
-            self.root_of[index] = Some(root);
+            self.root_of[index] = tree;
             self.links_prompts |= after_reply && is_prompt(links, index);
             let after_reply = after_reply || links.node(index).kind == Kind::Assistant;
             waiting.extend(links.children.members(index).map(|child| (child, after_reply)));
@@ -222,7 +225,7 @@ fn is_plan_offer(session: &Session, index: NodeIndex, sign: Sign) -> bool {
 
 /// Returns whether a message is a prompt with the time of the first prompt of the file, to the millisecond.
 fn is_copy_of_first_prompt(links: &Links<'_>, trees: &Trees, opening: NodeIndex) -> bool {
-    let time = |index| links.node(index).time;
+    let time = |index| links.node(index).time();
     let first = trees.first_prompt.filter(|&first| first != opening);
     is_prompt(links, opening) && time(opening).is_some() && first.and_then(time) == time(opening)
 }
@@ -237,7 +240,7 @@ fn is_rewind(links: &Links<'_>, opening: NodeIndex) -> bool {
 fn is_rewind_record(session: &Session, node: &Node) -> bool {
     node.kind == Kind::LastPrompt
         && node.has(Flag::Explicit)
-        && node.leaf.is_some_and(|leaf| session.id_texts().get(leaf) == NO_ENTRY)
+        && session.leaf(node).is_some_and(|leaf| session.id_texts().get(leaf) == NO_ENTRY)
 }
 
 /// Returns whether an entry of the main line is a prompt, a tool result or a reply, and not injected text.

@@ -4,6 +4,7 @@ mod attached;
 mod ids;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -42,10 +43,14 @@ pub struct Session {
     boundaries: Vec<(u64, Boundary)>,
     /// Evidence for why roots around an entry have no parent, in file order; few entries have any.
     signs: Vec<(usize, Sign)>,
+    /// Further links of entries, each with the offset of its entry, in file order.
+    links: Vec<(u64, Links)>,
     /// The blocks that Claude Code sends for an attachment, in file order; few attachments have any.
     attached: Vec<(usize, Range<u32>)>,
     /// The tokens of every line of a reply, in file order.
-    tokens: Vec<(u32, Tokens)>,
+    tokens: Vec<(u32, SmallTokens)>,
+    /// Those that do not fit there, by the index of the entry.
+    large_tokens: HashMap<u32, Tokens>,
     ids: IdInterner,
     /// The end of the file: its length, and the line after the last one.
     end: Position,
@@ -67,20 +72,18 @@ pub struct Node {
     pub id: Option<Id>,
     /// `parentUuid`.
     pub parent: Option<Id>,
-    /// `logicalParentUuid`.
-    pub logical_parent: Option<Id>,
     /// `message.id`.
     pub message_id: Option<Id>,
-    /// `leafUuid`.
-    pub leaf: Option<Id>,
-    /// The time, in milliseconds since 1970.
-    pub time: Option<i64>,
+    /// The time, in milliseconds since 1970; [`NO_TIME`] if it has none.
+    time: i64,
     /// The problem with its bytes, if there is one.
     pub problem: Option<Problem>,
     /// Whether it belongs to the work of the turn that is running, if it starts no turn itself.
     pub(crate) is_work: bool,
     /// Whether its line may tell more than its blocks about how the calls ended that it answers.
     pub(crate) tells_states: bool,
+    /// Whether [`Session::links`] has more links of it.
+    has_links: bool,
     layout: Layout,
     flags: u32,
     blocks: Range<u32>,
@@ -96,7 +99,24 @@ enum Layout {
     InPieces,
 }
 
+/// The time of entries without one. Times end in the year 9999.
+const NO_TIME: i64 = i64::MIN;
+
+/// Links that few entries have.
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    /// `logicalParentUuid`.
+    logical_parent: Option<Id>,
+    /// `leafUuid`.
+    leaf: Option<Id>,
+}
+
 impl Node {
+    /// Returns the time, in milliseconds since 1970.
+    pub fn time(&self) -> Option<i64> {
+        Some(self.time).filter(|&time| time != NO_TIME)
+    }
+
     /// Returns whether a flag is set.
     pub fn has(&self, flag: Flag) -> bool {
         self.flags & flag.bit() != 0
@@ -243,6 +263,27 @@ pub struct Boundary {
     pub messages: Option<(Option<Id>, Vec<Id>)>,
 }
 
+/// Numbers of tokens in four bytes each: every line of a reply has them.
+#[derive(Clone, Copy, Debug, Default)]
+struct SmallTokens([u32; 4]);
+
+impl SmallTokens {
+    /// Returns `None` if a number is too large.
+    fn of(tokens: Tokens) -> Option<Self> {
+        let Tokens { input, output, cache_creation, cache_read } = tokens;
+        let mut small = [0; 4];
+        for (small, number) in small.iter_mut().zip([input, output, cache_creation, cache_read]) {
+            *small = u32::try_from(number).ok()?;
+        }
+        Some(Self(small))
+    }
+
+    fn tokens(self) -> Tokens {
+        let [input, output, cache_creation, cache_read] = self.0.map(u64::from);
+        Tokens { input, output, cache_creation, cache_read }
+    }
+}
+
 impl Session {
     /// Reads a whole transcript.
     pub fn read(source: impl Read) -> io::Result<Self> {
@@ -288,7 +329,6 @@ impl Session {
             return None;
         }
         let mut session = self.clone();
-        session.ids.reopen();
         session.read_on(Reader::resume(lines, self.end), 0, |_, _, _| {}).ok()?;
         Some(session)
     }
@@ -380,6 +420,29 @@ impl Session {
         Some(&self.boundaries[found].1)
     }
 
+    /// Returns `logicalParentUuid` of an entry.
+    pub fn logical_parent(&self, node: &Node) -> Option<Id> {
+        self.links(node)?.logical_parent
+    }
+
+    /// Returns `leafUuid` of an entry.
+    pub fn leaf(&self, node: &Node) -> Option<Id> {
+        self.links(node)?.leaf
+    }
+
+    fn links(&self, node: &Node) -> Option<Links> {
+        if !node.has_links {
+            return None;
+        }
+        let found = self.links.binary_search_by_key(&node.at.offset, |(offset, _)| *offset).ok()?;
+        Some(self.links[found].1)
+    }
+
+    /// Returns the number of messages.
+    pub(crate) fn message_count(&self) -> usize {
+        self.nodes.iter().filter(|node| node.kind.is_message()).count()
+    }
+
     /// Returns the entries with evidence about the roots around them, in file order.
     pub(crate) fn signs(&self) -> &[(usize, Sign)] {
         &self.signs
@@ -393,8 +456,10 @@ impl Session {
 
     /// Returns the tokens of a line of a reply.
     pub(crate) fn tokens(&self, node: usize) -> Tokens {
-        let found = self.tokens.binary_search_by_key(&index(node), |(node, _)| *node);
-        found.map_or_else(|_| Tokens::default(), |found| self.tokens[found].1)
+        let node = index(node);
+        let found = self.tokens.binary_search_by_key(&node, |(node, _)| *node);
+        let small = found.map_or_else(|_| Tokens::default(), |found| self.tokens[found].1.tokens());
+        self.large_tokens.get(&node).copied().unwrap_or(small)
     }
 
     /// Returns the length of the file.
@@ -443,23 +508,27 @@ impl Session {
         self.names_messages = self.names_messages || names_message(entry.bytes());
         let answered = self.add_blocks(entry, problem != Some(Problem::Syntax));
         let is_synthetic = self.add_tokens(entry);
+        let [id, parent, logical_parent, message_id, leaf] =
+            [head.id, head.parent, head.logical_parent, head.message_id, head.leaf].map(|id| self.intern(id));
         let node = Node {
             at: entry.at(),
             length: entry.bytes().len() as u64,
             kind: head.kind,
-            id: self.intern(head.id),
-            parent: self.intern(head.parent),
-            logical_parent: self.intern(head.logical_parent),
-            message_id: self.intern(head.message_id),
-            leaf: self.intern(head.leaf),
-            time: head.time().map(Timestamp::as_millisecond),
+            id,
+            parent,
+            message_id,
+            time: head.time().map_or(NO_TIME, Timestamp::as_millisecond),
             problem,
             is_work: turn::is_work(entry, is_synthetic, answered),
             tells_states: answered.is_some() && ResultStates::may_differ_from_blocks(entry),
+            has_links: logical_parent.is_some() || leaf.is_some(),
             layout: Layout::OneLine,
             flags: head.flags() | flags_of_body(entry, is_synthetic, &self.blocks[start as usize..]),
             blocks: start..index(self.blocks.len()),
         };
+        if node.has_links {
+            self.links.push((node.at.offset, Links { logical_parent, leaf }));
+        }
         self.add_boundary(entry, &head);
         let sign = Sign::of(entry, &self.blocks[start as usize..]);
         self.signs.extend(sign.map(|sign| (self.nodes.len(), sign)));
@@ -501,7 +570,12 @@ impl Session {
             return false;
         }
         let head = entry.head();
-        self.tokens.push((index(self.nodes.len()), Tokens::of_counters(head.usage)));
+        let (node, tokens) = (index(self.nodes.len()), Tokens::of_counters(head.usage));
+        let small = SmallTokens::of(tokens);
+        self.tokens.push((node, small.unwrap_or_default()));
+        if small.is_none() {
+            self.large_tokens.insert(node, tokens);
+        }
         head.model.is_some_and(|model| model == *SYNTHETIC)
     }
 
@@ -579,8 +653,11 @@ impl Session {
         let handles = self.ids.unify();
         let unify = |id: &mut Id| *id = handles[id.index()];
         for node in &mut self.nodes {
-            let Node { id, parent, logical_parent, message_id, leaf, .. } = node;
-            [id, parent, logical_parent, message_id, leaf].into_iter().flatten().for_each(unify);
+            let Node { id, parent, message_id, .. } = node;
+            [id, parent, message_id].into_iter().flatten().for_each(unify);
+        }
+        for (_, Links { logical_parent, leaf }) in &mut self.links {
+            [logical_parent, leaf].into_iter().flatten().for_each(unify);
         }
         self.blocks.iter_mut().filter_map(|block| block.tool.as_mut()).for_each(unify);
         for (_, boundary) in &mut self.boundaries {

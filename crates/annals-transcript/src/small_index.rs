@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 /// An index into a list. `Option<SmallIndex>` takes four bytes as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct SmallIndex(NonZeroU32);
+pub struct SmallIndex(NonZeroU32);
 
 impl SmallIndex {
     /// Stores an index, which must be less than four billion: no transcript has so many entries.
@@ -14,7 +14,7 @@ impl SmallIndex {
     }
 
     /// Returns the index.
-    pub(crate) fn index(self) -> usize {
+    pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }

@@ -18,7 +18,6 @@ mod shared_id;
 pub use self::shared_id::calls_of_shared_ids;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -29,6 +28,7 @@ use crate::entry::view::{ToolUseResult, User};
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
 use crate::session::{BlockKind, BlockSpan, Id, Node, Session};
+use crate::small_index::SmallIndex;
 
 /// A tool call and its result, as blocks of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,30 +164,47 @@ fn paired(
     answered_by: Kind,
     is_result: fn(BlockKind) -> bool,
 ) -> Vec<Call> {
-    let mut indices: HashMap<Id, usize> = HashMap::new();
-    let mut calls: Vec<Call> = Vec::new();
     let of_kind = |kind: Kind| session.nodes().iter().enumerate().filter(move |(_, node)| node.kind == kind);
+    let made = |entry| session.blocks(entry).iter().filter(move |block| block.kind == call).copied();
+    let count = of_kind(Kind::Assistant).map(|(_, entry)| made(entry).count()).sum();
+    if count == 0 {
+        return Vec::new();
+    }
+    let mut calls: Vec<Call> = Vec::with_capacity(count);
+    let mut places: Vec<Option<SmallIndex>> = vec![None; session.id_count()];
     for (node, entry) in of_kind(Kind::Assistant) {
-        for &block in session.blocks(entry).iter().filter(|block| block.kind == call) {
-            if block.tool.is_none_or(|id| indices.insert(id, calls.len()).is_none()) {
+        for block in made(entry) {
+            let place = block.tool.map(|id| &mut places[id.index()]);
+            if place.as_ref().is_none_or(|place| place.is_none()) {
+                if let Some(place) = place {
+                    *place = Some(SmallIndex::new(calls.len()));
+                }
                 calls.push(Call { node, block, result: None, given_up: false });
             }
         }
     }
-    // A repeated call has overwritten its index above, so the indices are computed again.
-    indices.clear();
-    indices.extend(calls.iter().enumerate().filter_map(|(index, call)| Some((call.block.tool?, index))));
     for (node, entry) in of_kind(answered_by) {
         for &block in session.blocks(entry) {
             if is_result(block.kind)
-                && let Some(&index) = block.tool.and_then(|id| indices.get(&id))
+                && let Some(place) = block.tool.and_then(|id| places[id.index()])
             {
-                calls[index].result.get_or_insert((node, block));
+                calls[place.index()].result.get_or_insert((node, block));
             }
         }
     }
     mark_given_up(session, &mut calls);
     calls
+}
+
+/// Returns the place of the call of each id, by the index of the id.
+pub(crate) fn by_id(session: &Session, calls: &[Call]) -> Vec<Option<SmallIndex>> {
+    let mut places = vec![None; session.id_count()];
+    for (place, call) in calls.iter().enumerate() {
+        if let Some(id) = call.block.tool {
+            places[id.index()] = Some(SmallIndex::new(place));
+        }
+    }
+    places
 }
 
 /// Marks the calls without a result after which the conversation continued. One pass from the last entry to the first is
@@ -267,7 +284,7 @@ impl Call {
     /// Returns how long the call took, from the times of the two entries.
     pub fn duration_ms(&self, session: &Session) -> Option<u64> {
         let (result, _) = self.result?;
-        let (start, end) = (session.nodes()[self.node].time?, session.nodes()[result].time?);
+        let (start, end) = (session.nodes()[self.node].time()?, session.nodes()[result].time()?);
         u64::try_from(end - start).ok()
     }
 }

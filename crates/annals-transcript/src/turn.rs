@@ -14,7 +14,7 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::chain::NodeIndex;
 use crate::content::Content;
@@ -235,7 +235,7 @@ pub fn turns<E>(
         pause_ms,
         turns: Vec::new(),
         replies: HashMap::new(),
-        calls: HashSet::new(),
+        calls: vec![false; session.id_count()],
         state: TurnState::default(),
     };
     for step in steps {
@@ -257,8 +257,8 @@ struct Divider<'s> {
     turns: Vec<Turn>,
     /// The last line of each reply, and the turn that it counts for: a reply has the tokens of its last line.
     replies: HashMap<Id, (SmallIndex, SmallIndex)>,
-    /// The calls that were counted.
-    calls: HashSet<Id>,
+    /// Whether the call of each id was counted, by the index of the id.
+    calls: Vec<bool>,
     state: TurnState,
 }
 
@@ -293,14 +293,14 @@ impl Divider<'_> {
         }
         if self.turns.is_empty() && (node.kind == Kind::Assistant || self.session.has_results(node)) {
             // The file begins in the middle of a turn.
-            self.turns.push(Turn { number: 1, node: index, started_at: node.time, ..Turn::default() });
+            self.turns.push(Turn { number: 1, node: index, started_at: node.time(), ..Turn::default() });
         }
         self.count(index);
         if is_work {
             if let Some(turn) = self.turns.last_mut() {
-                turn.ended_at = turn.ended_at.max(node.time);
+                turn.ended_at = turn.ended_at.max(node.time());
             }
-            self.state.worked_at = self.state.worked_at.max(node.time);
+            self.state.worked_at = self.state.worked_at.max(node.time());
         }
     }
 
@@ -318,8 +318,8 @@ impl Divider<'_> {
             prompt,
             prompt_is_cut,
             node: index,
-            started_at: node.time,
-            idle_ms: node.time.zip(self.state.worked_at).map(|(now, before)| now - before),
+            started_at: node.time(),
+            idle_ms: node.time().zip(self.state.worked_at).map(|(now, before)| now - before),
             ..Turn::default()
         };
         self.turns.push(turn.with_pause(self.pause_ms));
@@ -337,7 +337,8 @@ impl Divider<'_> {
         for block in self.session.blocks(node) {
             match block.kind {
                 BlockKind::ToolUse => {
-                    let is_new = block.tool.is_none_or(|id| self.calls.insert(id));
+                    let is_new =
+                        block.tool.is_none_or(|id| !std::mem::replace(&mut self.calls[id.index()], true));
                     turn.tool_calls += u64::from(is_new);
                 }
                 BlockKind::ToolResult(true) => turn.errors += 1,

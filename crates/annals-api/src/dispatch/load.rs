@@ -88,12 +88,12 @@ impl Api {
                     (forward(start, count, limit, &cancelled, message)?, count)
                 }
                 View::Model => {
-                    if let Some(obstacle) = reading.conversation.chain().obstacle() {
+                    if let Some(obstacle) = reading.conversation.obstacle() {
                         let message = format!("Claude Code would not resume this session: {obstacle}");
                         return Err(Error::new(ErrorCode::NotResumable, &message));
                     }
                     let sent =
-                        reading.chat.model.get_or_init(|| model::messages(reading.conversation.chain()));
+                        reading.chat.model.get_or_init(|| model::messages(&reading.conversation.chain()));
                     let mut messages = sent.iter().skip(start);
                     let next = |_| {
                         let message = messages.next().map(|message| sent_message(reading, message));
@@ -555,7 +555,7 @@ impl<'r, 'a> Composer<'r, 'a> {
             let node = &session.nodes()[index];
             let uuid = self.reading.to_wire.uuid(index);
             message.id = uuid.unwrap_or_else(|| format!("line-{}", node.at.line));
-            message.timestamp = node.time.and_then(crate::to_wire::time_of_ms);
+            message.timestamp = node.time().and_then(crate::to_wire::time_of_ms);
             if is_reply && node.length <= LONGEST_ITEM {
                 let body = self.reading.snapshot.body(node)?;
                 let model =

@@ -128,7 +128,7 @@ impl<'a> ToWire<'a> {
         match *step {
             Step::Entry { node, live } => self.entry_in(conversation, node, live),
             Step::Branch { cause, from, entries, last } => Ok(wire::HistoryItem {
-                parent: from.and_then(|index| self.uuid(index as usize)),
+                parent: from.and_then(|from| self.uuid(from.index())),
                 sidechain: cause == Cause::Subagent || self.agent().is_some(),
                 ..self.marker(
                     ItemBody::Branch(wire::Branch {
@@ -249,7 +249,7 @@ impl<'a> ToWire<'a> {
             entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
             subtype: entry.head().subtype.map(|name| name.decode().into_owned()),
             uuid: node.id.map(|id| self.ids.get(id)),
-            timestamp: node.time.and_then(time_of_ms).or_else(|| record::time_in_payload(entry)),
+            timestamp: node.time().and_then(time_of_ms).or_else(|| record::time_in_payload(entry)),
             turn: None,
             parts: match record {
                 Some(part) => vec![record_part(&part, entry, left)],
@@ -302,7 +302,7 @@ impl<'a> ToWire<'a> {
             different.push(wire::SupersededLine {
                 line: node.at.line,
                 entry_type: entry.head().type_name.map(|name| name.decode().into_owned()),
-                timestamp: node.time.and_then(time_of_ms),
+                timestamp: node.time().and_then(time_of_ms),
                 parts: self.parts(node, &entry, left),
             });
         }
@@ -379,7 +379,7 @@ impl<'a> ToWire<'a> {
             error: call_error(conversation, call)?.map(|(_, line)| line).filter(|line| !line.is_empty()),
             duration_ms: call.duration_ms(self.session),
             files: read.as_ref().map(tool::files).unwrap_or_default(),
-            timestamp: node.time.and_then(time_of_ms),
+            timestamp: node.time().and_then(time_of_ms),
             uuid: self.uuid(call.node),
             result_uuid: call.result.and_then(|(index, _)| self.uuid(index)),
             line: node.at.line,

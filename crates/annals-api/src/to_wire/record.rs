@@ -110,7 +110,7 @@ impl ToWire<'_> {
         *left = rest.unwrap_or(*left);
         Ok(wire::QueuedPrompt {
             text: if rest.is_some() { text } else { String::new() },
-            timestamp: node.time.and_then(time_of_ms),
+            timestamp: node.time().and_then(time_of_ms),
             line: node.at.line,
             cut: rest.is_none(),
         })

@@ -109,8 +109,8 @@ impl MovedLines {
     /// entry, whose parent is lost, did not leave the conversation but continues it.
     fn end_behind(&mut self, graph: &Graph<'_>, before: ItemIndex, item: ItemIndex) -> Option<ItemIndex> {
         let child = self.last_child[before]?;
-        let time = graph.node(item).time?;
-        let is_behind = graph.position(child) > graph.position(item) && graph.node(child).time? < time;
+        let time = graph.node(item).time()?;
+        let is_behind = graph.position(child) > graph.position(item) && graph.node(child).time()? < time;
         if !is_behind || graph.items[child].is_side || self.most == 0 {
             return None;
         }
@@ -123,7 +123,7 @@ impl MovedLines {
             if !is_below[one] {
                 continue;
             }
-            if one == item || graph.node(one).time.is_some_and(|other| other > time) {
+            if one == item || graph.node(one).time().is_some_and(|other| other > time) {
                 return None;
             }
             end = Some(one);
@@ -337,7 +337,7 @@ impl<'s> Graph<'s> {
 
     fn keys(&self) -> Vec<order::Key> {
         let mut keys: Vec<order::Key> = (0..self.items.len())
-            .map(|item| order::Key { place: self.items[item].place, time: self.node(item).time })
+            .map(|item| order::Key { place: self.items[item].place, time: self.node(item).time() })
             .collect();
         order::fill_times(&mut keys, &self.parents());
         keys
@@ -397,7 +397,7 @@ impl<'s> Graph<'s> {
         let keys = self.keys();
         for item in 0..self.items.len() {
             let Link::Written(parent) = self.items[item].parent else { continue };
-            let (own, other) = (self.node(item).time, keys[parent].time);
+            let (own, other) = (self.node(item).time(), keys[parent].time);
             let is_later = matches!((own, other), (Some(own), Some(other)) if own < other);
             if self.answers(item, parent) {
                 continue;
@@ -481,7 +481,7 @@ impl<'s> Graph<'s> {
             |item: &ItemIndex| self.node(*item).kind.is_prompt_or_reply() && !self.items[*item].is_side;
         let timed = self.sequence.iter().copied().filter(is_copied);
         let mut timed: Vec<(i64, ItemIndex)> =
-            timed.filter_map(|item| Some((self.node(item).time?, item))).collect();
+            timed.filter_map(|item| Some((self.node(item).time()?, item))).collect();
         // Nearly all entries have a time of their own, so that few are compared. Those of one time stay in the order of the conversation.
         timed.sort_by_key(|&(time, _)| time);
         for same_time in timed.chunk_by(|one, next| one.0 == next.0).filter(|same| same.len() > 1) {
@@ -650,8 +650,9 @@ impl<'s> Graph<'s> {
         let mut has_message = false;
         for &item in &self.sequence {
             let is_root = self.items[item].parent == Link::Root && !self.items[item].is_side;
-            let is_copy = first_prompt
-                .is_some_and(|first| self.node(first).time == self.node(item).time && self.is_prompt(item));
+            let is_copy = first_prompt.is_some_and(|first| {
+                self.node(first).time() == self.node(item).time() && self.is_prompt(item)
+            });
             let is_speech =
                 self.node(item).kind == Kind::Assistant || self.session.has_results(self.node(item));
             if is_root

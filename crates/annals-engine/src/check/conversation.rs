@@ -208,7 +208,7 @@ impl Found<'_, '_> {
         let graph = &self.analysis.graph;
         let path = self.analysis.path.iter().filter(|&&item| graph.is_message(item));
         let timed: Vec<(ItemIndex, i64)> =
-            path.filter_map(|&item| Some((item, graph.node(item).time?))).collect();
+            path.filter_map(|&item| Some((item, graph.node(item).time()?))).collect();
         let is_backward = |pair: &&[(ItemIndex, i64)]| pair[1].1 < pair[0].1 - LARGEST_STEP_BACK_MS;
         let mut backward = timed.windows(2).filter(is_backward);
         if let Some(first) = backward.next() {

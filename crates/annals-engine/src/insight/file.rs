@@ -93,7 +93,7 @@ impl FileFacts {
         for call in conversation.calls() {
             calls.push(call_fact(call, &snapshot, &conversation, ids, &mut lines)?);
         }
-        let first_time = session.nodes().iter().find_map(|node| node.time);
+        let first_time = session.nodes().iter().find_map(annals_transcript::session::Node::time);
         Ok(Self { file: snapshot.file().clone(), first_time, turns, calls })
     }
 }
@@ -195,7 +195,7 @@ fn active_times(conversation: &Conversation<'_>) -> HashMap<usize, u64> {
         if node.id.is_some_and(|id| !seen.insert(id)) {
             continue;
         }
-        let Some((turn, time)) = conversation.turn_of(index).zip(node.time) else { continue };
+        let Some((turn, time)) = conversation.turn_of(index).zip(node.time()) else { continue };
         if ends.get(&turn).is_none_or(|end| time > *end) {
             continue;
         }
@@ -240,7 +240,7 @@ fn call_fact(
         uuid: node.id.map(|id| ids.get(id)),
         name: line.name,
         state,
-        time: node.time,
+        time: node.time(),
         duration_ms: call.duration_ms(session),
         changed_file: line.changed_file,
         added,

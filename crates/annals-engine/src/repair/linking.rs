@@ -129,11 +129,13 @@ impl Attempt<'_, '_> {
 
     /// Gives the last message a time, without which Claude Code refuses the session.
     fn give_time(&self, edits: &mut Edits, item: ItemIndex) {
-        if self.node(item).time.is_some() {
+        if self.node(item).time().is_some() {
             return;
         }
-        let before = self.graph().upwards(item).find_map(|one| self.node(one).time);
-        let any = before.or_else(|| self.session().nodes().iter().filter_map(|node| node.time).max());
+        let before = self.graph().upwards(item).find_map(|one| self.node(one).time());
+        let any = before.or_else(|| {
+            self.session().nodes().iter().filter_map(annals_transcript::session::Node::time).max()
+        });
         let time = any.map_or(0, |time| time + 1);
         let json = set(&self.json(edits, item), "timestamp", &quote(&time_text(time)));
         self.change(edits, item, json, ChangeKind::Time);

@@ -292,8 +292,8 @@ impl Results {
         let reply = attempt.node(call).message_id;
         let next = self.next.get(&call).copied();
         let follower = next.filter(|&next| reply.is_none() || attempt.node(next).message_id != reply);
-        let time = attempt.node(call).time.map(|time| time + 1);
-        let next_time = follower.and_then(|next| attempt.node(next).time);
+        let time = attempt.node(call).time().map(|time| time + 1);
+        let next_time = follower.and_then(|next| attempt.node(next).time());
         let time = match (time, next_time) {
             (Some(time), Some(next)) => Some(time.min(next)),
             (time, next) => time.or(next),
@@ -393,7 +393,7 @@ fn fix_first(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> 
     let Some(item) = first.or(refused.item) else { return false };
     let json = attempt.json(edits, item);
     let parent = attempt.wanted().boundary.map(|boundary| attempt.uuid(boundary));
-    let first_time = attempt.wanted().entries.iter().find_map(|&one| attempt.node(one).time);
+    let first_time = attempt.wanted().entries.iter().find_map(|&one| attempt.node(one).time());
     let time = time_text(first_time.map_or(0, |time| time - 1));
     let prompt = new_id();
     let text = quote("[The beginning of this conversation was lost.]");

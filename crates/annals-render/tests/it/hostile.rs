@@ -4,6 +4,8 @@ use std::cell::RefCell;
 
 use annals_proto::ViewNode;
 use annals_render::{Language, ansi, code, diff, html, json, line_count, prose, text};
+use comrak::nodes::NodeValue;
+use comrak::{Arena, Options, parse_document};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{
     BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
@@ -114,7 +116,40 @@ fn render(renderer: fn(&str) -> Vec<ViewNode>, input: &str) {
     let mut markdown = String::new();
     annals_render::markdown::nodes(&nodes, "", &mut markdown);
     assert_inert(&prose(&markdown), input);
+    assert_eq!(html_in(&markdown), Vec::<String>::new(), "in the Markdown of {input:?}:\n{markdown}");
+    let mut quoted = String::new();
+    annals_render::markdown::nodes(&nodes, "> ", &mut quoted);
+    assert_eq!(html_in(&quoted), Vec::<String>::new(), "in quoted Markdown of {input:?}:\n{quoted}");
     text::nodes(&nodes, "", &mut String::new());
+}
+
+/// Returns the raw HTML that a parser of Markdown finds, with the extensions that forges have and with others.
+fn html_in(markdown: &str) -> Vec<String> {
+    let found = |options: &Options<'_>| {
+        let arena = Arena::new();
+        let root = parse_document(&arena, markdown, options);
+        let html = root.descendants().filter_map(|node| match &node.data.borrow().value {
+            NodeValue::HtmlBlock(block) => Some(block.literal.clone()),
+            NodeValue::HtmlInline(html) | NodeValue::Raw(html) => Some(html.clone()),
+            _ => None,
+        });
+        html.collect::<Vec<_>>()
+    };
+    let mut options = Options::default();
+    let plain = found(&options);
+    options.extension.table = true;
+    options.extension.strikethrough = true;
+    options.extension.tasklist = true;
+    options.extension.autolink = true;
+    options.extension.footnotes = true;
+    options.extension.alerts = true;
+    let forge = found(&options);
+    options.extension.superscript = true;
+    options.extension.description_lists = true;
+    options.extension.math_dollars = true;
+    options.extension.math_code = true;
+    options.parse.relaxed_autolinks = true;
+    [plain, forge, found(&options)].concat()
 }
 
 fn render_all(input: &str) {
@@ -242,6 +277,43 @@ fn bombs_take_bounded_space() {
     }
 }
 
+/// Each ends the code early, or keeps it from beginning, in a careless writer of Markdown.
+#[test]
+fn html_in_code_stays_code() {
+    for input in [
+        "~~~~a~~ b~~\n\n`<b>`",
+        "a\n\n~~**~~x~~**~~ `<b>`",
+        "1234567890. a\n\n            ```\n            <b>\n            ```",
+        "999999999. a\n999999999. `<b>`\n\n           ```\n           <b>\n           ```",
+        "http://a.example/\\``<b>`",
+        "http://a.example/`<b>`",
+        "www.a.example/\\``<b>` www.a.example`<b>`",
+        "http&#58;//a.example/`<b>` http:&#47;/a.example/`<b>`",
+        "www[.a.example](data:x)`<b>` http:[//a.example](data:x)`<b>` [http](data:x):[//a](data:x)`<b>`",
+        "`a`[](data:x)`<b>` `a`[](data:x)``<b>` c``",
+        "[a&#10;&#10;b](http://a.example/)`<b>`",
+        "**a&#10;&#10;b** ~~a&#10;&#10;~~~c~~`<b>`",
+        "[[a](http://a.example/)](http://b.example/)`<b>`",
+        "[![a](http://a.example/)`<b>`](http://b.example/)`<b>`",
+        "&#32;&#32;&#32;&#32;`<b>`\n`<i>`",
+        "- &#10;\n\n  ```\n  <b>\n  ```",
+        "1. 1. 1. 1. &nbsp;\n\n            ```\n            <b>\n            ```",
+        "- ---\n\n  ```\n  <b>\n  ```",
+        "| `a\\|<b>` | `\\\\|<b>` |\n|---|---|\n| a\\\\`\\|<b>` | ``\\`<b>`` |",
+        "a\\\n`<b>` **a\\\n**`<b>`",
+        "# a\\\\\n\n# `<b>` a&#10;`<b>`",
+        "``` ` `` <b> ```",
+        "```a`b\n<b>\n```",
+        "a&#92;`<b>` a\\\\`<b>`",
+        "&#96;`<b>` &#96;&#96;&#96;`<b>`",
+        "x &#36;`<b>`&#36; [^a]`<b>` ![a](data:x)`<b>`",
+    ] {
+        render(prose, input);
+        render(prose, &format!("> - {}", input.replace('\n', "\n>   ")));
+    }
+    assert_eq!(html_in("`a` <b>").len(), 3, "the check finds HTML");
+}
+
 #[test]
 fn ten_thousand_random_texts_leave_no_active_content() {
     let mut random = fastrand::Rng::with_seed(7);
@@ -308,6 +380,22 @@ fn ten_thousand_random_texts_leave_no_active_content() {
         "on",
         "[x]: javascript:1",
         "@a.example",
+        "`<b>`",
+        "``<i>``",
+        "\\`",
+        "http://a.example/",
+        "www.",
+        "1234567890. ",
+        "99. ",
+        "~~~~",
+        "](http://a.example/)",
+        "](data:x)",
+        "&#10;",
+        "&#32;",
+        "&nbsp;",
+        "\\\n",
+        "  \n",
+        "|---|\n",
     ];
     for number in 0..10_000 {
         let input: String = (0..random.usize(1..40)).map(|_| pieces[random.usize(..pieces.len())]).collect();

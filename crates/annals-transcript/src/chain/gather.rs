@@ -298,13 +298,17 @@ fn results_elsewhere(
     loaded: &LoadedEntries,
     caller_of: &[Option<SmallIndex>],
 ) -> Vec<(usize, usize)> {
-    let calls = |slot: usize| reply::calls(session, loaded.node(session, slot)).map(move |call| (slot, call));
-    let all_calls: BTreeSet<(usize, Id)> = loaded.kept().flat_map(calls).collect();
+    let calls = |slot: usize| {
+        reply::calls(session, loaded.node(session, slot)).map(move |call| (SmallIndex::new(slot), call))
+    };
+    let mut all_calls: Vec<(SmallIndex, Id)> = loaded.kept().flat_map(calls).collect();
+    all_calls.sort_unstable();
     let mut found = Vec::new();
     for slot in loaded.kept() {
         let node = loaded.node(session, slot);
         let parent = loaded.parent(slot);
-        let is_at_home = |call: Id| parent.is_some_and(|parent| all_calls.contains(&(parent, call)));
+        let is_made_by = |slot, call| all_calls.binary_search(&(SmallIndex::new(slot), call)).is_ok();
+        let is_at_home = |call: Id| parent.is_some_and(|parent| is_made_by(parent, call));
         if reply::results(session, node).all(is_at_home) {
             continue;
         }

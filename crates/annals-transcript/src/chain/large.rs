@@ -68,9 +68,11 @@ impl<'s> Branch<'s> {
         let mut branch = Self { session, start, node_of, is_on_path: vec![false; nodes.len()] };
         let last =
             (start..nodes.len()).rfind(|&index| is_linked(&nodes[index]) && !nodes[index].is_side())?;
-        let leaf =
-            nodes[start..].iter().rev().find(|node| node.kind == Kind::LastPrompt && node.leaf.is_some());
-        let leaf = leaf.and_then(|node| branch.known(node.leaf?));
+        let leaf = nodes[start..]
+            .iter()
+            .rev()
+            .find(|node| node.kind == Kind::LastPrompt && session.leaf(node).is_some());
+        let leaf = leaf.and_then(|node| branch.known(session.leaf(node)?));
         branch.follow(last)?;
         if let Some(leaf) = leaf {
             branch.follow(leaf)?;

@@ -65,8 +65,8 @@ impl Chooser<'_> {
     fn by_last_line(&self) -> Option<usize> {
         let last_line = self.last_line?;
         // The first line wins a tie.
-        let timed = main_lines(self.session, self.loaded).filter(|line| line.time.is_some());
-        let newest = timed.rev().max_by_key(|line| line.time).and_then(|line| line.id);
+        let timed = main_lines(self.session, self.loaded).filter(|line| line.time().is_some());
+        let newest = timed.rev().max_by_key(|line| line.time()).and_then(|line| line.id);
         if self.loaded.has_last_prompt || newest.is_none_or(|newest| newest == last_line) {
             return self.last;
         }
@@ -276,7 +276,7 @@ impl Chooser<'_> {
     }
 
     fn time(&self, slot: usize) -> Option<i64> {
-        self.node(slot).time
+        self.node(slot).time()
     }
 
     fn node(&self, slot: usize) -> &Node {

@@ -69,6 +69,7 @@ impl LoadedEntries {
             has_last_prompt: false,
             relinked: false,
         };
+        loaded.slots.reserve_exact(session.message_count());
         let (mut progress, mut contentless) = (Bridges::default(), Bridges::default());
         let branch = large::read_branch(session);
         let is_in_branch = |index: usize| branch.as_ref().is_none_or(|branch| branch[index]);
@@ -79,7 +80,7 @@ impl LoadedEntries {
             let parent = progress.resolve(node.parent);
             match (node.kind, node.id) {
                 (Kind::Progress, Some(id)) => progress.add(id, parent, session),
-                (Kind::LastPrompt, _) => loaded.add_last_prompt(node),
+                (Kind::LastPrompt, _) => loaded.add_last_prompt(session, node),
                 (_, id) if node.is_loaded_by_claude_code() => {
                     loaded.note_message(node, session.boundary(node).is_some());
                     loaded.add(id, Slot { node: SmallIndex::new(index), parent, discarded: false });
@@ -169,13 +170,14 @@ impl LoadedEntries {
         }
     }
 
-    fn add_last_prompt(&mut self, node: &Node) {
+    fn add_last_prompt(&mut self, session: &Session, node: &Node) {
+        let leaf = session.leaf(node);
         let explicit = node.has(Flag::Explicit);
-        self.has_last_prompt |= node.leaf.is_some() || node.has(Flag::NullLeaf);
-        if node.leaf.is_some() {
-            let before = Some(self.last_prompt).filter(|before| before.leaf == node.leaf).unwrap_or_default();
+        self.has_last_prompt |= leaf.is_some() || node.has(Flag::NullLeaf);
+        if leaf.is_some() {
+            let before = Some(self.last_prompt).filter(|before| before.leaf == leaf).unwrap_or_default();
             self.last_prompt = LastPrompt {
-                leaf: node.leaf,
+                leaf,
                 explicit: explicit || before.explicit,
                 was_explicit: explicit || before.was_explicit,
                 is_rewound_to_start: false,

@@ -50,7 +50,7 @@ impl ByTime {
         let mut by_time = Self([BTreeSet::new(), BTreeSet::new()]);
         for slot in loaded.kept().filter(|&slot| !walked[slot]) {
             let node = loaded.node(session, slot);
-            if let Some(time) = node.time {
+            if let Some(time) = node.time() {
                 by_time.0[usize::from(node.is_side())].insert((time, Reverse(slot)));
             }
         }
@@ -59,7 +59,7 @@ impl ByTime {
 
     fn remove(&mut self, session: &Session, loaded: &LoadedEntries, slot: usize) {
         let node = loaded.node(session, slot);
-        if let Some(time) = node.time {
+        if let Some(time) = node.time() {
             self.0[usize::from(node.is_side())].remove(&(time, Reverse(slot)));
         }
     }
@@ -68,7 +68,7 @@ impl ByTime {
     /// (CHAIN 4.2 to 4.4).
     fn bridge(&self, session: &Session, loaded: &LoadedEntries, slot: usize) -> Option<usize> {
         let node = loaded.node(session, slot);
-        let time = node.time?;
+        let time = node.time()?;
         let range = ..=(time, Reverse(0));
         let &(before, Reverse(slot)) = self.0[usize::from(node.is_side())].range(range).next_back()?;
         (time - before <= BRIDGE_MS).then_some(slot)
@@ -97,7 +97,7 @@ pub(super) fn trailers(
         let is_trailer =
             |&child: &usize| !is_taken[child] && !loaded.node(session, child).is_user_or_assistant();
         let mut below: Vec<usize> = children.members(slot).filter(is_trailer).collect();
-        below.sort_by_key(|&child| loaded.node(session, child).time.unwrap_or(-1));
+        below.sort_by_key(|&child| loaded.node(session, child).time().unwrap_or(-1));
         waiting.extend(below.into_iter().rev());
     }
     found

@@ -73,7 +73,7 @@ mod tests {
             stamp(1, None, (2, 1)),
         ];
         for (index, one) in all.iter().enumerate() {
-            assert!(all[index + 1..].iter().all(|other| other != one), "{one}");
+            assert!(all[index + 1..].iter().all(|other| other != one), "{one:?}");
         }
     }
 }

@@ -30,12 +30,7 @@ impl Id {
 /// order in which ids occur first. So an id has the same handle after its file has grown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IdInterner {
-    /// The bytes of all texts as [`PackedId`] stores them, without gaps.
-    packed: Vec<u8>,
-    /// The offset at which each text ends.
-    ends: Vec<usize>,
-    /// The hash of each text, until `unify` has been called.
-    hashes: Vec<u32>,
+    texts: Texts,
     /// Recent ids with their hashes, by the lowest bits of the hash.
     cache: Vec<Option<(u32, Id)>>,
     /// A hasher with a random key, so that nobody can construct a transcript in which all ids have the same hash.
@@ -49,78 +44,55 @@ impl IdInterner {
     /// Returns a handle for a text: the existing one if it is in the cache, and otherwise a new one.
     pub(super) fn intern(&mut self, text: &str) -> Id {
         let packed = PackedId::of(text);
-        let hash = self.hash(packed.bytes());
+        let hash = hash(self.hasher, packed.bytes());
         let slot = (hash % CACHE_SIZE) as usize;
         if let Some(&Some((cached_hash, id))) = self.cache.get(slot)
             && cached_hash == hash
-            && self.packed(id) == packed.bytes()
+            && self.texts.get(id) == packed.bytes()
         {
             return id;
         }
         let id = Id::at(self.len());
         self.cache.resize(CACHE_SIZE as usize, None);
         self.cache[slot] = Some((hash, id));
-        self.hashes.push(hash);
-        self.packed.extend_from_slice(packed.bytes());
-        self.ends.push(self.packed.len());
+        self.texts.push(packed.bytes());
         id
     }
 
     /// Makes room for the ids in the rest of a file of which the first `read` bytes of `all` were read.
     pub(super) fn reserve(&mut self, read: u64, all: u64) {
-        reserve_for_rest(&mut self.packed, read, all);
-        reserve_for_rest(&mut self.ends, read, all);
-        reserve_for_rest(&mut self.hashes, read, all);
-    }
-
-    /// Prepares for further ids after `unify` has been called.
-    pub(super) fn reopen(&mut self) {
-        let hash = |index: usize| self.hash(self.packed(Id::at(index)));
-        self.hashes = (0..self.len()).map(hash).collect();
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "half of the bits are enough")]
-    fn hash(&self, packed: &[u8]) -> u32 {
-        self.hasher.hash_one(packed) as u32
+        reserve_for_rest(&mut self.texts.bytes, read, all);
+        reserve_for_rest(&mut self.texts.lengths, read, all);
+        reserve_for_rest(&mut self.texts.starts, read, all);
     }
 
     /// Removes all handles of a text but the first one, and numbers the others anew. Returns the new handle of each old one, by its index.
     pub(super) fn unify(&mut self) -> Vec<Id> {
         let mut handles = self.first_handles();
-        let (mut kept, mut end, mut next) = (0, 0, 0);
-        for index in 0..handles.len() {
-            let text = next..self.ends[index];
-            next = text.end;
+        let mut kept = 0;
+        self.texts.retain(|index| {
             let first = handles[index].index();
-            if first != index {
-                // The first one has its new number already.
-                handles[index] = handles[first];
-                continue;
-            }
-            let length = text.len();
-            self.packed.copy_within(text, end);
-            end += length;
-            self.ends[kept] = end;
-            handles[index] = Id::at(kept);
-            kept += 1;
-        }
-        self.packed.truncate(end);
-        self.ends.truncate(kept);
+            // The first one has its new number already.
+            handles[index] = if first == index { Id::at(kept) } else { handles[first] };
+            kept += usize::from(first == index);
+            first == index
+        });
         self.cache.clear();
         handles
     }
 
     /// Returns, for each handle by its index, the first handle with the same text.
-    fn first_handles(&mut self) -> Vec<Id> {
-        let mut firsts: Vec<Id> = (0..self.len()).map(Id::at).collect();
-        let hashes = std::mem::take(&mut self.hashes);
-        let mut by_hash: Vec<(u32, Id)> = hashes.into_iter().zip(firsts.iter().copied()).collect();
+    fn first_handles(&self) -> Vec<Id> {
+        let hashes = self.texts.iter().map(|text| hash(self.hasher, text));
+        let mut by_hash: Vec<(u32, Id)> = Vec::with_capacity(self.len());
+        by_hash.extend(hashes.zip((0..).map(Id::at)));
         by_hash.sort_unstable();
+        let mut firsts: Vec<Id> = (0..self.len()).map(Id::at).collect();
         let mut different: Vec<Id> = Vec::new();
         for same_hash in by_hash.chunk_by(|one, next| one.0 == next.0).filter(|same| same.len() > 1) {
             different.clear();
             for &(_, id) in same_hash {
-                match different.iter().find(|&&first| self.packed(first) == self.packed(id)) {
+                match different.iter().find(|&&first| self.texts.get(first) == self.texts.get(id)) {
                     Some(&first) => firsts[id.index()] = first,
                     None => different.push(id),
                 }
@@ -132,22 +104,109 @@ impl IdInterner {
     /// Returns the first handle of a text, if it was interned.
     pub(super) fn get(&self, text: &str) -> Option<Id> {
         let packed = PackedId::of(text);
-        (0..self.len()).map(Id::at).find(|&id| self.packed(id) == packed.bytes())
+        self.texts.iter().position(|text| text == packed.bytes()).map(Id::at)
     }
 
     /// Returns the number of handles.
     pub(super) fn len(&self) -> usize {
-        self.ends.len()
+        self.texts.lengths.len()
     }
 
     /// Returns the texts of all ids.
     pub(super) fn texts(&self) -> IdTexts<'_> {
         IdTexts(self)
     }
+}
 
-    fn packed(&self, id: Id) -> &[u8] {
-        let start = id.index().checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.packed[start..self.ends[id.index()]]
+#[expect(clippy::cast_possible_truncation, reason = "half of the bits are enough")]
+fn hash(hasher: RandomState, packed: &[u8]) -> u32 {
+    hasher.hash_one(packed) as u32
+}
+
+/// Texts without gaps. A session has several for each entry, so that an offset for each of them would take a lot of memory: only every
+/// sixteenth has one, and each has its length in a byte.
+#[derive(Clone, Debug, Default)]
+struct Texts {
+    /// The bytes of all texts as [`PackedId`] stores them.
+    bytes: Vec<u8>,
+    /// The length of each text; [`LONG`] if it is in `long`.
+    lengths: Vec<u8>,
+    /// Where every [`GROUP`]th text starts.
+    starts: Vec<u64>,
+    /// The indices of long texts with their lengths, in order.
+    long: Vec<(usize, usize)>,
+}
+
+/// How many texts share an offset.
+const GROUP: usize = 16;
+/// The length of all texts that are as long as this or longer.
+const LONG: u8 = u8::MAX;
+
+impl Texts {
+    fn push(&mut self, text: &[u8]) {
+        let index = self.lengths.len();
+        if index.is_multiple_of(GROUP) {
+            self.starts.push(self.bytes.len() as u64);
+        }
+        let length = u8::try_from(text.len()).unwrap_or(LONG);
+        if length == LONG {
+            self.long.push((index, text.len()));
+        }
+        self.lengths.push(length);
+        self.bytes.extend_from_slice(text);
+    }
+
+    fn get(&self, id: Id) -> &[u8] {
+        let index = id.index();
+        let first = index / GROUP * GROUP;
+        let start = usize::try_from(self.starts[index / GROUP]).expect("an offset in memory");
+        let start = start + (first..index).map(|before| self.length(before)).sum::<usize>();
+        &self.bytes[start..start + self.length(index)]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &self.bytes[..];
+        (0..self.lengths.len()).map(move |index| {
+            let (text, behind) = rest.split_at(self.length(index));
+            rest = behind;
+            text
+        })
+    }
+
+    fn length(&self, index: usize) -> usize {
+        match self.lengths[index] {
+            LONG => {
+                let found = self.long.binary_search_by_key(&index, |(index, _)| *index);
+                self.long[found.expect("it was added with the text")].1
+            }
+            short => usize::from(short),
+        }
+    }
+
+    /// Removes the texts for whose indices `is_kept` returns false.
+    fn retain(&mut self, mut is_kept: impl FnMut(usize) -> bool) {
+        let Self { mut bytes, lengths, long, .. } = std::mem::take(self);
+        let mut long = long.into_iter().peekable();
+        let (mut start, mut end) = (0, 0);
+        let mut kept = Self { lengths: Vec::with_capacity(lengths.len()), ..Self::default() };
+        kept.starts.reserve_exact(lengths.len().div_ceil(GROUP));
+        for (index, &short) in lengths.iter().enumerate() {
+            let length = long.next_if(|long| long.0 == index).map_or(usize::from(short), |long| long.1);
+            if is_kept(index) {
+                if kept.lengths.len().is_multiple_of(GROUP) {
+                    kept.starts.push(end as u64);
+                }
+                if short == LONG {
+                    kept.long.push((kept.lengths.len(), length));
+                }
+                kept.lengths.push(short);
+                bytes.copy_within(start..start + length, end);
+                end += length;
+            }
+            start += length;
+        }
+        bytes.truncate(end);
+        *self = Self { bytes, ..kept };
     }
 }
 
@@ -158,7 +217,7 @@ pub struct IdTexts<'a>(&'a IdInterner);
 impl IdTexts<'_> {
     /// Returns the text of an id.
     pub fn get(&self, id: Id) -> String {
-        match self.0.packed(id) {
+        match self.0.texts.get(id) {
             [UUID, uuid @ ..] => spell_uuid(uuid),
             text => String::from_utf8_lossy(text).into_owned(),
         }
@@ -236,9 +295,11 @@ mod tests {
             "3e11a6b493c1-4d41-9f0c-2a6f0f9f7a55-",
             "u1",
             "",
+            &"l".repeat(255),
+            &"l".repeat(300),
         ];
         let handles = texts.map(|text| ids.intern(text));
-        assert_eq!(handles.map(Id::index), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(handles.map(Id::index), [0, 1, 2, 3, 4, 5, 6, 7]);
         for number in 0..100_000 {
             ids.intern(&format!("id {number}"));
         }
@@ -246,8 +307,8 @@ mod tests {
         let unified = ids.unify();
         assert_eq!(handles.map(|id| unified[id.index()]), handles);
         assert_eq!(again.map(|id| unified[id.index()]), handles);
-        assert_eq!((unified[100_005].index(), ids.len()), (100_005, 100_006));
-        assert_eq!(ids.texts().get(unified[100_005]), "id 99999");
+        assert_eq!((unified[100_007].index(), ids.len()), (100_007, 100_008));
+        assert_eq!(ids.texts().get(unified[100_007]), "id 99999");
         assert_eq!(texts.map(|text| ids.get(text).unwrap()), handles);
         assert_eq!(ids.get("unknown"), None);
         assert_eq!(handles.map(|id| ids.texts().get(id)), texts);

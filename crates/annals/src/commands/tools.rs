@@ -152,7 +152,7 @@ impl FoundCall<'_> {
 
 /// Returns whether a call is asked for, as far as that is known before it is read.
 fn is_wanted(conversation: &Conversation<'_>, call: &tool::Call, args: &Tools) -> Result<bool, Failure> {
-    let time = conversation.session().nodes()[call.node].time;
+    let time = conversation.session().nodes()[call.node].time();
     let is_in_time = args.since.is_none_or(|since| time.is_some_and(|time| time >= since.as_millisecond()));
     Ok(is_in_time && (!args.errors || conversation.is_failed(call)?))
 }
@@ -198,7 +198,7 @@ pub(super) fn print_in_full(
     let agent = wire.agent_id.as_ref().map(|agent| format!("agent {agent}"));
     let node = &conversation.session().nodes()[call.node];
     let session = wire.session.as_deref().unwrap_or("-").chars().take(8).collect();
-    let parts = [Some(session), agent, node.time.map(output::time_of_ms)];
+    let parts = [Some(session), agent, node.time().map(output::time_of_ms)];
     let place = parts.into_iter().flatten().collect::<Vec<_>>().join("  ");
     writeln!(out, "\n{BOLD}── {}{BOLD:#}", output::clean(&place))?;
     let detail = Detail {

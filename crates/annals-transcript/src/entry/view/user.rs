@@ -123,9 +123,18 @@ impl<'a> SpilledOutput<'a> {
     /// assert_eq!(SpilledOutput::in_text(text).unwrap().path, "/tmp/x.txt");
     /// ```
     pub fn in_text(text: &'a str) -> Option<Self> {
-        let notice = text.trim_start().strip_prefix("<persisted-output>")?;
+        let notice = text.trim_start().strip_prefix(NOTICE)?;
         let (_, path) = notice.split_once("saved to: ")?;
         let path = path.lines().next()?.trim_end();
         Some(Self { path: path.into(), size: None })
     }
+
+    /// Returns whether a text that begins so may name a file with output.
+    pub fn may_be_in(beginning: &str) -> bool {
+        let beginning = beginning.trim_start();
+        beginning.starts_with(NOTICE) || NOTICE.starts_with(beginning)
+    }
 }
+
+/// What a text begins with that names a file with output.
+const NOTICE: &str = "<persisted-output>";
