@@ -117,7 +117,7 @@ pub use search::{
     TextFilter, Unfiltered,
 };
 pub use snapshot::{Conversation, Snapshot};
-pub use spilled::SpilledText;
+pub use spilled::{SpilledFile, SpilledText};
 pub use stats::{Stats, ToolCount};
 pub use status_line::{ContextFill, PlanRecords, PlanWindow, PromptCache, StatusInput, StatusRecord};
 pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};

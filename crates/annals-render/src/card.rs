@@ -13,7 +13,7 @@ use annals_transcript::tool;
 
 use crate::language::Language;
 use crate::prose::prose_for;
-use crate::row::{ReadOutput, WholeOutput};
+use crate::row::{OpenStored, ReadOutput, StoredText, WholeOutput};
 use crate::{Keep, Target, diff, inline, json, media, note, one_line, patch, plain, visible};
 
 /// The longest title.
@@ -228,6 +228,12 @@ impl<'a> CallParts<'a> {
     pub(crate) fn spilled(&self, read: ReadOutput<'_>) -> Option<WholeOutput> {
         let text = self.result?.content().beginning(LONGEST_NOTICE);
         read(&SpilledOutput::in_text(&text)?)
+    }
+
+    /// Opens the file with the output of the call if the result names one.
+    pub(crate) fn stored(&self, open: OpenStored<'_>) -> Option<Box<dyn StoredText>> {
+        let text = self.result?.content().beginning(LONGEST_NOTICE);
+        open(&SpilledOutput::in_text(&text)?)
     }
 
     /// Returns the image that a part of the row is.
