@@ -140,7 +140,8 @@ class Page {
   }
 }
 
-class Locator {
+/** Elements of a page that has `evaluate`. */
+export class Locator {
   constructor(page, selector, text, index) {
     Object.assign(this, { page, selector: selector.replaceAll(':visible', ''), text, index });
   }
