@@ -109,7 +109,7 @@ class Page {
   }
 
   locator(selector, { hasText } = {}) {
-    return new Locator(this, selector, hasText, 0);
+    return new PointerLocator(this, selector, hasText, 0);
   }
 
   keyboard = { press: (key) => this.#perform({ type: 'key', id: 'keys', actions: [{ type: 'keyDown', value: key }, { type: 'keyUp', value: key }] }) };
@@ -127,11 +127,30 @@ class Page {
     },
   };
 
+  async clickAt(x, y) {
+    await this.#perform({ ...POINTER, actions: [{ type: 'pointerMove', x: Math.round(x), y: Math.round(y), duration: 0 }, { type: 'pointerDown', button: 0 }, { type: 'pointerUp', button: 0 }] });
+  }
+
   async #perform(source) {
     await this.#send('actions', { actions: [source] });
   }
 
   context() {
     return { close: () => send(this.session, 'DELETE') };
+  }
+}
+
+/** WebKit leaves out what a page has added to its history without an action of the reader, so that clicks are made with the pointer. */
+class PointerLocator extends Locator {
+  async click() {
+    await this.waitFor();
+    const at = await this.on((elements, index) => {
+      const { left, top, width, height } = elements[index].getBoundingClientRect();
+      const point = [left + width / 2, top + height / 2];
+      if (elements[index].contains(document.elementFromPoint(...point))) return point;
+      elements[index].click();
+      return null;
+    });
+    if (at) await this.page.clickAt(...at);
   }
 }

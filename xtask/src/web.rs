@@ -14,7 +14,7 @@ pub(crate) struct ViewerArgs {
     /// Run the checks of scrolling in Firefox instead
     #[arg(long)]
     firefox: bool,
-    /// Run the checks of scrolling in WebKit (GTK) instead; needs `webkit2gtk-driver` and a display, such as that of `xvfb-run`
+    /// Run the checks of scrolling in `WebKitGTK` instead; needs `webkit2gtk-driver` and a display, such as that of `xvfb-run`
     #[arg(long, conflicts_with = "firefox")]
     webkit: bool,
 }

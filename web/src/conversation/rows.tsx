@@ -161,9 +161,12 @@ function Body({ reader, row, isAlone, children }: { reader: Reader; row: ViewRow
   </div>;
 }
 
+/** The summary of reasoning of which the file has no text. */
+const NOT_STORED = 'not stored';
+
 function Line({ reader, row, icon, name }: { reader: Reader; row: ViewRow; icon: JSX.Element; name: string }): JSX.Element {
   return <div class="card quiet-card">
-    <Head reader={reader} row={row}>{icon}<b>{name}</b><span class="title" dir="auto">{visible(withoutColours(row.summary)) || (row.kind === 't' ? texts.value.notStored : '')}</span></Head>
+    <Head reader={reader} row={row}>{icon}<b>{name}</b><span class="title" dir="auto">{row.kind === 't' && (!row.summary || row.summary === NOT_STORED) ? texts.value.notStored : visible(withoutColours(row.summary))}</span></Head>
     <Body reader={reader} row={row} />
   </div>;
 }
