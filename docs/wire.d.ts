@@ -986,6 +986,10 @@ export interface PartResult {
 
 /** Something wrong in a transcript: a line of `annals check --json`, and in the result of `history/check`. */
 export interface Problem {
+  /** What is wrong, for programs that have words of their own. */
+  code: ProblemCode;
+  /** What `problem` and `effect` name besides; absent if they name nothing. */
+  details?: ProblemDetails | null;
   /** What is lost because of it, in words. */
   effect: string;
   /** The command that helps; null if there is none. */
@@ -1004,6 +1008,27 @@ export interface Problem {
   session: string | null;
   /** How much it matters. */
   severity: Severity;
+}
+
+/** What is wrong in a transcript. */
+export type ProblemCode = "blank" | "nul" | "nul_prefix" | "glued" | "trailing" | "torn" | "unclosed" | "headless" | "syntax" | "not_object" | "garbage" | "byte_order_mark" | "carriage_returns" | "no_final_newline" | "invalid_utf8" | "no_entries" | "missing_field" | "lost_root" | "first_prompt_copy" | "parentless_prompts" | "same_uuid" | "parent_missing" | "no_parent" | "own_parent" | "circle" | "progress_parent" | "lost" | "not_resumable" | "newer_branch" | "call_without_result" | "result_without_call" | "repeated_call" | "repeated_result" | "sent_twice" | "refused" | "future_times" | "ancient_times" | "backward_times" | "unlisted_file_name" | "unlisted_sidechain" | "unlisted_prompt" | "unlisted_spacing" | "no_session" | "output_gone" | "large" | "open_to_others" | "shared_folder" | "cleanup";
+
+/** What the words about a problem name. */
+export interface ProblemDetails {
+  /** Whether anything is lost because of it; absent if `code` tells. */
+  costs?: boolean | null;
+  /** How many messages, files, transcripts or sessions it is about, or how many bytes a file has. */
+  count?: number | null;
+  /** After how many days without a change a session is deleted. */
+  days?: number | null;
+  /** When that can happen; absent at the next start of Claude Code. */
+  from?: string | null;
+  /** Another line. */
+  line?: number | null;
+  /** A field of a message, a rule of the API, or why Claude Code does not resume a session: `no_conversation`, `sidechain` or `no_time`. */
+  name?: string | null;
+  /** Folders. */
+  paths?: Array<string>;
 }
 
 /** A project: a line of `annals projects --json`. */
@@ -1146,13 +1171,20 @@ export interface RepairChange {
    * `boundary` or `leaf`.
    */
   change: string;
+  /** Why, for programs that have words of their own. */
+  code: RepairCode;
   /** The line of the entry before the repair; null for a new entry. */
   line: number | null;
   /** Why, in words. */
   reason: string;
+  /** The rule of the API that a request with the entry would break. */
+  rule?: string | null;
   /** The uuid of the entry. */
   uuid: string;
 }
+
+/** Why a repair changes an entry. */
+export type RepairCode = "unreadable" | "parent_missing" | "no_parent" | "circle" | "progress_parent" | "lost_compaction" | "order" | "behind_result" | "behind_note" | "no_time" | "sidechain" | "refused" | "thinking" | "thinking_unwanted" | "lost_result" | "lost_prompt" | "copy" | "boundary" | "leaf";
 
 /** A repair of a session, planned or carried out: the result of `annals repair --json`. */
 export interface RepairResult {
@@ -1222,6 +1254,8 @@ export interface RestoredView {
   missingLeftOut?: number;
   /** Why it would not resume the session; null if it would. */
   obstacle: string | null;
+  /** The same for programs that have words of their own: `no_conversation`, `sidechain` or `no_time`. */
+  obstacleCode?: string | null;
   /** The rules of the API that the request would break. */
   refused: Array<string>;
   /** How many messages of the conversation it would send whole. */

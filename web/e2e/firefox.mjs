@@ -140,7 +140,8 @@ class Page {
   }
 }
 
-class Locator {
+/** Elements of a page that has `evaluate`. */
+export class Locator {
   constructor(page, selector, text, index) {
     Object.assign(this, { page, selector: selector.replaceAll(':visible', ''), text, index });
   }
@@ -150,11 +151,11 @@ class Locator {
   }
 
   nth(index) {
-    return new Locator(this.page, this.selector, this.text, index);
+    return new this.constructor(this.page, this.selector, this.text, index);
   }
 
   /** Runs a script with the elements, which are visible and have the text. */
-  #with(script, value) {
+  on(script, value) {
     return this.page.evaluate(`([selector, text, index, value]) => {
       const elements = [...document.querySelectorAll(selector)].filter((element) => element.checkVisibility() && (!text || element.textContent.includes(text)));
       return (${script})(elements, index, value);
@@ -162,12 +163,12 @@ class Locator {
   }
 
   count() {
-    return this.#with((elements) => elements.length);
+    return this.on((elements) => elements.length);
   }
 
   async waitFor() {
     const end = Date.now() + TIMEOUT;
-    while (!await this.#with((elements, index) => elements.length > index)) {
+    while (!await this.on((elements, index) => elements.length > index)) {
       if (Date.now() > end) throw new Error(`there is no ${this.selector} ${this.text ?? ''}`);
       await sleep(30);
     }
@@ -175,10 +176,10 @@ class Locator {
 
   async click() {
     await this.waitFor();
-    await this.#with((elements, index) => { elements[index].click(); });
+    await this.on((elements, index) => { elements[index].click(); });
   }
 
   async selectOption(value) {
-    await this.#with((elements, index, value) => { elements[index].value = value; elements[index].dispatchEvent(new Event('change', { bubbles: true })); }, value);
+    await this.on((elements, index, value) => { elements[index].value = value; elements[index].dispatchEvent(new Event('change', { bubbles: true })); }, value);
   }
 }

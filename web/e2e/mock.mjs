@@ -85,7 +85,7 @@ export class MockSession {
       : [{ t: 'ansi', lines: Array.from({ length: 20 }, (_, index) => [`${seed} line ${index} `, [index % 4 === 0 ? 'fg1' : 'fg2', 'ok']]) }, { t: 'more', lines: 792, bytes: 51200, part: 0, from: 20 }];
     return {
       ...base, summary: isFailed ? 'error: the test failed' : title,
-      tool: { id: `t${positive}`, name, title, state: isFailed ? 'error' : 'ok', durationMs: 120 + (positive % 90) * 100, facts: isFailed ? ['the test of the parser failed'] : facts, ...(name === 'Read' && !isFailed && { knownFacts: [{ kind: 'lines', count: 81 }] }), ...(name === 'Bash' && { subject: 'cargo test', moreLines: 2 }), file: name === 'Bash' ? null : `/home/mia/annals/${title}`, ...(name === 'Edit' && { added: 2, removed: 1 }) },
+      tool: { id: `t${positive}`, name, title, state: isFailed ? 'error' : 'ok', durationMs: 120 + (positive % 90) * 100, facts: isFailed ? ['the test of the parser failed'] : facts, ...(name === 'Read' && !isFailed && { knownFacts: [{ kind: 'lines', count: 81 }] }), ...(name === 'Bash' && { subject: 'cargo test', moreLines: 2 }), file: name === 'Bash' ? null : `/home/mia/annals/${title}`, ...(this.agentRow === row && { agentId: 'a1' }), ...(name === 'Edit' && { added: 2, removed: 1 }) },
       ...(isOpen && { input: [{ t: 'code', lang: 'bash', lines: [[title]] }], output }),
     };
   }
@@ -212,7 +212,8 @@ export class Mock {
 
   #call(method, params) {
     const refuse = (code, message) => { throw Object.assign(new Error(message), { code }); };
-    const session = params?.sessionId && this.sessions.get(params.sessionId);
+    if (this.refuse) refuse(this.refuse.code, this.refuse.message);
+    const session = params?.sessionId && (this.agents?.get(params.agentId) ?? this.sessions.get(params.sessionId));
     if (params?.sessionId && !session && method !== 'restore') refuse(-32002, `no session \`${params.sessionId}\``);
     const tokens = { inputTokens: 900, outputTokens: 300, cacheReadTokens: 40_000, cacheCreationTokens: 2_000 };
     const usage = (key) => ({ key, ...tokens, totalTokens: 43_200, replies: 12, costUsd: 1.25, costKind: 'calculated', models: { 'claude-test-1': { costUsd: 1.25, ...tokens } }, outputAtLeast: false, unpricedReplies: 0, sessions: 1 });
@@ -232,8 +233,9 @@ export class Mock {
       case 'part': {
         if (session.isHostile) return { media: 'image/svg+xml', data: Buffer.from('<svg onload="window.hacked=8"/>').toString('base64'), lines: 0 };
         const from = params.from ?? 0;
-        const count = Math.min(params.count ?? 1000, 812 - from);
-        return { nodes: [{ t: 'ansi', lines: Array.from({ length: count }, (_, index) => [`more line ${from + index}`]) }], lines: 812, ...(from + count < 812 && { next: from + count }) };
+        const lines = this.partLines ?? 812;
+        const count = Math.min(params.count ?? 1000, this.mostLines ?? Infinity, lines - from);
+        return { nodes: [{ t: 'ansi', lines: Array.from({ length: count }, (_, index) => [`more line ${from + index}`]) }], lines, ...(from + count < lines && { next: from + count }) };
       }
       case 'locate': {
         if (params.turn) return { row: session.turns()[params.turn - 1] ?? refuse(-32002, 'no such turn'), revision: String(session.revision) };
@@ -246,7 +248,7 @@ export class Mock {
       case 'files': return { files: [{ path: '/home/mia/annals/src/read.rs', edits: 7, lastEditAt: null, versions: [1, 2].map((version) => ({ version, backup: 'kept', messageId: uuidOf(session.id, 0), size: 10, time: `2026-11-01T00:0${version}:00Z` })) }] };
       case 'file': return { backup: 'kept', nodes: params.against ? [{ t: 'diff', path: params.path, added: 1, removed: 1, hunks: [{ old: 1, new: 1, lines: [{ k: '-', s: [`version ${params.against}`] }, { k: '+', s: [`version ${params.version}`] }] }] }] : [{ t: 'code', lang: 'rust', first: 1, lines: [[`whole version ${params.version}`]] }], lines: 1 };
       case 'agents': return { agents: [], total: 0 };
-      case 'repair': return { session: session.id, path: 'x', applied: false, changes: [...Array.from({ length: 7 }, (_, index) => ({ line: 10 + index, uuid: `u${index}`, change: 'relink', reason: 'its parent is not in the file' })), { line: null, uuid: 'n', change: 'boundary', reason: 'a new entry' }], before: { obstacle: null, sent: 3, missing: [{ uuid: 'u', line: 4 }], missingLeftOut: 41, refused: ['thinking-signature'] }, after: { obstacle: null, sent: 45, missing: [], refused: [] }, branches: [{ uuid: 'b-1', line: 5, messages: 2 }], appended: 900 };
+      case 'repair': return { session: session.id, path: 'x', applied: false, changes: [...Array.from({ length: 7 }, (_, index) => ({ line: 10 + index, uuid: `u${index}`, change: 'relink', reason: 'its parent is not in the file', code: 'parent_missing' })), { line: null, uuid: 'n', change: 'boundary', reason: 'a new entry', code: 'from_a_newer_server' }], before: { obstacle: null, sent: 3, missing: [{ uuid: 'u', line: 4 }], missingLeftOut: 41, refused: ['thinking-signature'] }, after: { obstacle: null, sent: 45, missing: [], refused: [] }, branches: [{ uuid: 'b-1', line: 5, messages: 2 }], appended: 900 };
       case 'lineage': return { relations: session.copies ?? [], total: (session.copies ?? []).length };
       case 'copies': return { groups: this.groups ?? [], problems: [] };
       case 'stats': return { changedFiles: 3, linesAdded: 1200, linesRemoved: 12, idlePauses: session.isHostile ? 0 : 2, contextTokens: session.isHostile ? null : 174_000, contextWindowTokens: session.isHostile ? null : 200_000, turns: Math.ceil(session.kinds.length / 10), compactions: 2, branches: 1, gaps: 0, problems: session.isHostile ? 2 : 0, tools: { Bash: { calls: 40, errors: 3 }, Edit: { calls: 12, errors: 0 } }, usage: tokens, activeMs: 1, lines: 1, bytes: 1, models: {}, blocks: {}, types: {}, subtypes: {}, versions: [], subagents: 0 };
@@ -254,7 +256,7 @@ export class Mock {
       case 'context': return { tokens: 87_000, windowTokens: 200_000, filledPercent: 43.5, peakTokens: 180_000, restTokens: 9_000, parts: [{ kind: 'tool_result', name: 'Bash', estimatedTokens: 40_000 }, { kind: 'text', estimatedTokens: 12_000 }] };
       case 'insight': return { sessions: 3, turns: 120, activeMs: 7_200_000, cacheHitPercent: 93.2, agents: {}, branches: {}, commands: { '/compact': 4 }, skills: {}, mcpServers: {}, days: [], errors: [{ class: 'file_not_found', count: 9, examples: [{ session: [...this.sessions.keys()][0], uuid: null, agentId: null, text: 'no such file', timestamp: null, tool: 'Read' }] }], files: { '/home/mia/annals/src/read.rs': { edits: 7, added: 86, removed: 12, sessions: 1 } }, hours: Array.from({ length: 7 }, (_, day) => Array.from({ length: 24 }, (_, hour) => (day * hour) % 5)), models: {}, problems: [], rowsLeftOut: 0, timezone: 'UTC', tools: { Bash: { calls: 812, errors: 40, stopped: 1, timed: 800, totalMs: 900_000 } }, usage: tokens, errorClassesVersion: 1 };
       case 'trash': return { sessions: this.trash.map((one) => ({ session: one.id, entry: 'e1', title: one.title, deletedAt: new Date().toISOString(), size: 1000, path: 'x', project: null })) };
-      case 'check': return { findings: params.sessionId !== [...this.sessions.keys()][0] ? [] : [{ session: params.sessionId, path: 'x', line: 8112, problem: 'the line is cut off', severity: 'error', effect: '2 records were recovered', repairable: true, help: null }] };
+      case 'check': return { findings: params.sessionId !== [...this.sessions.keys()][0] ? [] : [{ session: params.sessionId, path: 'x', line: 8112, problem: 'the line is cut off', code: 'torn', severity: 'error', effect: '2 records were recovered', repairable: true, help: null }] };
       case 'search': {
         const ids = params.sessions ?? [...this.sessions.keys()].slice(0, 3);
         const hits = ids.flatMap((id) => [3, 10, 20, 30].map((row) => ({ session: id, uuid: uuidOf(id, row), title: this.sessions.get(id).title, field: row === 3 ? 'output' : 'prompt', snippet: `the ${params.query} is here 你好`, matches: [[4, 4 + params.query.length]], inSession: 4, projectPath: '/home/mia/annals', role: 'user', score: 1, timestamp: new Date(Date.UTC(2026, 10, 1) + row * 9000).toISOString(), turn: 1 + Math.floor(row / 10), ...(row === 3 && { tool: 'Bash' }) })));

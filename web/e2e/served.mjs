@@ -86,6 +86,13 @@ export class Served {
     for (let number = 1; number <= count; number++) writeFileSync(join(registry, `${number}.json`), JSON.stringify({ pid: process.pid, sessionId: HOSTILE }));
   }
 
+  /** Writes output of the hostile session into a file of its own, as Claude Code does. */
+  store(name, text) {
+    const folder = join(this.path.replace(/\.jsonl$/, ''), 'tool-results');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+
   append(line) {
     appendFileSync(this.path, line);
   }

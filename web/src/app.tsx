@@ -1,19 +1,20 @@
 /** The frame of the page: the bar at the top, and the place of the address below it. */
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Conversation } from './conversation/page.tsx';
 import { register } from './keys.ts';
-import { Help, Palette, isHelpOpen, isPaletteOpen } from './palette.tsx';
+import { Palette, isPaletteOpen } from './palette.tsx';
 import { isSignedIn, status } from './rpc.ts';
 import { go, route, type Route } from './route.ts';
-import { Search } from './search.tsx';
 import { isConnected } from './session-list.ts';
 import { Sessions } from './sessions.tsx';
 import { DENSITIES, THEMES, density, nextOf, theme } from './settings.ts';
 import { LANGUAGES, language, texts, type Language } from './text.ts';
 import { Toasts, complain } from './toast.tsx';
 import { signIn, tokenIn } from './token.ts';
+
+const isHelpOpen = signal(false);
 
 const PLACES = [['sessions', '/'], ['search', '/search'], ['usage', '/usage'], ['health', '/health']] as const;
 
@@ -42,18 +43,25 @@ export function App(): JSX.Element {
 function Place({ at }: { at: Route }): JSX.Element {
   switch (at.place) {
     case 'conversation': return <Conversation at={at} />;
-    case 'search': return <Search at={at} />;
-    case 'usage': case 'health': return <Figures at={at} />;
+    case 'search': case 'usage': case 'health': return <Later at={at} />;
     case 'sessions': return <Sessions at={at} />;
   }
 }
 
-function Figures({ at }: { at: Extract<Route, { place: 'usage' | 'health' }> }): JSX.Element {
+/** A place that is loaded when it is gone to. */
+function Later({ at }: { at: Extract<Route, { place: 'search' | 'usage' | 'health' }> }): JSX.Element {
   const places = useSignal<typeof import('./figures.tsx') | undefined>(undefined);
   useEffect(() => { import('./figures.tsx').then((module) => { places.value = module; }, complain); }, []);
   if (!places.value) return <main id="content" aria-busy="true"><p class="empty">{texts.value.loading}</p></main>;
-  const { Health, Usage } = places.value;
-  return at.place === 'usage' ? <Usage at={at} /> : <Health />;
+  const { Health, Search, Usage } = places.value;
+  return at.place === 'search' ? <Search at={at} /> : at.place === 'usage' ? <Usage at={at} /> : <Health />;
+}
+
+function Help(): JSX.Element | null {
+  const help = useSignal<typeof import('./help.tsx') | undefined>(undefined);
+  useEffect(() => { if (isHelpOpen.value) import('./help.tsx').then((module) => { help.value = module; }, complain); }, [isHelpOpen.value]);
+  const Dialog = help.value?.HelpDialog;
+  return isHelpOpen.value && Dialog ? <Dialog onClose={() => { isHelpOpen.value = false; }} /> : null;
 }
 
 function Settings(): JSX.Element {
@@ -61,7 +69,7 @@ function Settings(): JSX.Element {
   return <div class="settings">
     <select aria-label={t.theme} title={t.theme} value={theme.value} onChange={(event) => { theme.value = event.currentTarget.value as typeof theme.value; }}>{THEMES.map((name) => <option key={name} value={name}>{t.themes[name]}</option>)}</select>
     <select aria-label={t.density} title={t.density} value={density.value} onChange={(event) => { density.value = event.currentTarget.value as typeof density.value; }}>{DENSITIES.map((name) => <option key={name} value={name}>{t.densities[name]}</option>)}</select>
-    <select aria-label={t.language} title={t.language} value={language.value} onChange={(event) => { language.value = event.currentTarget.value as Language; }}>{(Object.keys(LANGUAGES) as Language[]).map((name) => <option key={name} value={name}>{LANGUAGES[name].name}</option>)}</select>
+    <select aria-label={t.language} title={t.language} value={language.value} onChange={(event) => { language.value = event.currentTarget.value as Language; }}>{(Object.keys(LANGUAGES) as Language[]).map((name) => <option key={name} value={name}>{LANGUAGES[name]}</option>)}</select>
     <button type="button" class="quiet" aria-label={t.help} title={`${t.help} (?)`} onClick={() => { isHelpOpen.value = true; }}>?</button>
   </div>;
 }

@@ -51,7 +51,7 @@ export function ago(time: string | null | undefined, now: number, language: stri
   if (isPast && minutes < 36 * 60) return relative.format(-Math.round(minutes / 60), 'hour');
   if (isPast && minutes < 7 * 24 * 60) return relative.format(-Math.round(minutes / 1440), 'day');
   const isThisYear = new Date(then).getFullYear() === new Date(now).getFullYear();
-  return new Date(then).toLocaleDateString(language, { day: 'numeric', month: 'short', ...(!isThisYear && { year: 'numeric' }) });
+  return new Date(then).toLocaleDateString(language, isThisYear ? { day: 'numeric', month: 'short' } : { day: 'numeric', month: language === 'zh' ? 'numeric' : 'short', year: 'numeric' });
 }
 
 /** 14:02 */

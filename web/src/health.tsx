@@ -8,6 +8,7 @@ import { call, has, status } from './rpc.ts';
 import { format } from './route.ts';
 import { isLoaded, sessions } from './session-list.ts';
 import { language, texts, word } from './text.ts';
+import * as zh from './text/problems-zh.ts';
 import type { Problem, RepairChange, RepairResult, RestoredView, TrashEntry } from './wire.ts';
 
 /** At most so many bytes of transcripts are checked without being asked for. */
@@ -29,6 +30,20 @@ function bySession(findings: readonly Problem[]): [id: string, findings: Problem
   return [...groups].sort(([, one], [, other]) => countOf(other, 'error') - countOf(one, 'error'));
 }
 
+/** What is wrong and what is lost because of it, in the language of the page. A code of a newer server has the sentences of the server. */
+function wordsOf({ code, details, problem, effect }: Problem): [problem: string, effect: string] {
+  const known = language.value === 'zh' ? zh.problems[code] : undefined;
+  const say = (words: (typeof zh.problems)[Problem['code']][0]) => (typeof words === 'string' ? words : words(details ?? {}));
+  if (!known) return [problem, effect];
+  // A finding without consequences says so, whatever its kind.
+  return [say(known[0]), details?.costs === false && typeof known[1] === 'string' ? zh.harmless : say(known[1])];
+}
+
+function reasonOf({ code, reason, rule }: RepairChange): string {
+  const known = language.value === 'zh' ? zh.repairs[code] : undefined;
+  return known ? `${known}${rule ? `（${zh.rule(rule)}）` : ''}` : reason;
+}
+
 function FindingGroup({ id, title, findings }: { id: string; title: string; findings: readonly Problem[] }): JSX.Element {
   const t = texts.value;
   // What cannot be repaired may have another command that helps.
@@ -37,13 +52,18 @@ function FindingGroup({ id, title, findings }: { id: string; title: string; find
     <h3><a href={format({ place: 'conversation', session: id, level: 'raw' })} dir="auto">{title}</a></h3>
     <ul class="findings">{findings.slice(0, MOST_SHOWN).map((finding, index) => <li key={index} data-severity={finding.severity}>
       <b>{finding.severity === 'error' ? '✖' : '⚠'}<span class="hidden">{t.severities[finding.severity]}</span></b>
-      <span>{visible(finding.problem)}<span class="second">{visible(finding.effect)}</span></span>
+      <FindingText finding={finding} />
       {finding.line ? <a href={format({ place: 'conversation', session: id, level: 'raw', record: `L${finding.line}` })}>{t.line} {finding.line}</a> : <span />}
     </li>)}</ul>
     {findings.length > MOST_SHOWN && <p class="second">+ {findings.length - MOST_SHOWN}</p>}
     {findings.some(({ repairable }) => repairable) && (has('history/repair') ? <RepairPlan id={id} path={findings[0]!.path} /> : <Command label={t.repairPlan} command={repairCommand(id)} />)}
     {helps.map((command) => <Command key={command} label={t.helps} command={command} />)}
   </section>;
+}
+
+function FindingText({ finding }: { finding: Problem }): JSX.Element {
+  const [problem, effect] = wordsOf(finding);
+  return <span>{visible(problem)}<span class="second">{visible(effect)}</span></span>;
 }
 
 function Command({ label, command }: { label: string; command: string }): JSX.Element {
@@ -88,12 +108,13 @@ function PlanView({ plan, command }: { plan: RepairResult; command: string }): J
     const lines = group.flatMap(({ line }) => line ?? []);
     return lines.length > 0 ? t.planLines(lines.slice(0, MOST_LINES).join(', '), Math.max(0, lines.length - MOST_LINES)) : t.planNew(group.length);
   };
-  const restored = ({ obstacle, sent, missing, missingLeftOut, refused }: RestoredView) => (obstacle ? `${t.planObstacle} ${visible(obstacle)}`
-    : [t.planSent(sent, missing.length + (missingLeftOut ?? 0)), refused.length > 0 && `${t.planRefused} ${refused.map(word).join(', ')}`].filter(Boolean).join('; '));
+  const isChinese = language.value === 'zh';
+  const restored = ({ obstacle, obstacleCode, sent, missing, missingLeftOut, refused }: RestoredView) => (obstacle ? `${t.planObstacle} ${visible(isChinese && obstacleCode ? zh.obstacle(obstacleCode) : obstacle)}`
+    : [t.planSent(sent, missing.length + (missingLeftOut ?? 0)), refused.length > 0 && `${t.planRefused} ${refused.map(isChinese ? zh.rule : word).join(', ')}`].filter(Boolean).join('; '));
   const isEmpty = plan.changes.length === 0 && !plan.rewritten;
   return <>
     {isEmpty && <p>{t.planEmpty}</p>}
-    {!isEmpty && <ul>{inGroups(plan.changes).map((group, index) => <li key={index}><b>{places(group)}</b>: {visible(group[0]!.reason)}</li>)}
+    {!isEmpty && <ul>{inGroups(plan.changes).map((group, index) => <li key={index}><b>{places(group)}</b>: {visible(reasonOf(group[0]!))}</li>)}
       {plan.changesLeftOut ? <li>+ {plan.changesLeftOut.toLocaleString(language.value)}</li> : null}</ul>}
     {plan.rewritten ? <p>{t.planRewritten(bytes(plan.rewritten))}</p> : null}
     {isEmpty ? <p>{restored(plan.after)}</p> : <dl class="kv"><div><dt>{t.planBefore}</dt><dd>{restored(plan.before)}</dd></div><div><dt>{t.planAfter}</dt><dd>{restored(plan.after)}</dd></div></dl>}

@@ -2,14 +2,16 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { startKeys } from './keys.ts';
-import { call, isSignedIn, status } from './rpc.ts';
+import { call, isSignedIn, speak, status } from './rpc.ts';
 import { startRouting } from './route.ts';
 import { startSessions } from './session-list.ts';
 import './style/base.css';
 import './style/conversation.css';
 import './style/places.css';
+import { loadTexts, texts } from './text.ts';
 import { takeToken, token } from './token.ts';
 
+speak((code, message) => texts.peek().refusal(code, message));
 takeToken();
 startRouting();
 startKeys();
@@ -23,4 +25,4 @@ if (isSignedIn.value) {
 const fit = () => document.documentElement.style.setProperty('--height', `${visualViewport?.height ?? innerHeight}px`);
 visualViewport?.addEventListener('resize', fit);
 fit();
-render(<App />, document.getElementById('app')!);
+void loadTexts().catch(() => undefined).then(() => render(<App />, document.getElementById('app')!));

@@ -14,7 +14,7 @@ export type FetchPart = (part: number, from?: number, count?: number) => Promise
 const LINES_AT_ONCE = 1_000;
 
 export function Nodes({ nodes, part }: { nodes: readonly ViewNode[]; part: FetchPart }): JSX.Element {
-  return <>{nodes.map((node, index) => <NodeView key={index} node={node} part={part} />)}</>;
+  return <>{nodes.map((node, index) => (node.t === 'more' ? <More key={index} node={node} part={part} isBefore={index < nodes.length - 1} /> : <NodeView key={index} node={node} part={part} />))}</>;
 }
 
 function NodeView({ node, part }: { node: ViewNode; part: FetchPart }): JSX.Element | null {
@@ -33,7 +33,6 @@ function NodeView({ node, part }: { node: ViewNode; part: FetchPart }): JSX.Elem
     case 'kv': return <dl class="kv">{node.rows.map(([name, value], index) => <div key={index}><dt>{visible(name)}</dt><dd dir="auto"><Inlines inlines={value} /></dd></div>)}</dl>;
     case 'image': return <ImageView node={node} part={part} />;
     case 'note': return <p class="note" data-kind={node.kind}>{texts.value.nodeNotes[node.kind] ?? <Inlines inlines={node.c} />}</p>;
-    case 'more': return <More node={node} part={part} />;
     // A newer server may send what this page does not know: it is shown as it is.
     default: return <pre class="block json" tabIndex={0}>{visible(JSON.stringify(node, null, 2))}</pre>;
   }
@@ -159,31 +158,49 @@ function ImageView({ node, part }: { node: Extract<ViewNode, { t: 'image' }>; pa
   </figure>;
 }
 
-function More({ node, part }: { node: Extract<ViewNode, { t: 'more' }>; part: FetchPart }): JSX.Element {
-  const [nodes, setNodes] = useState<ViewNode[]>([]);
-  const [next, setNext] = useState<number | undefined>(node.from);
+/** Fetches lines of a part, as many requests as it takes: an answer has fewer lines than were asked for if they are long. */
+async function fetchLines(part: FetchPart, number: number, from: number, to: number): Promise<ViewNode[]> {
+  const nodes: ViewNode[] = [];
+  for (let next: number | null | undefined = from; next != null && next < to;) {
+    const answer: PartResult = await part(number, next, to - next);
+    nodes.push(...(answer.nodes ?? []));
+    next = answer.next;
+  }
+  return nodes;
+}
+
+/** What was left out. If something follows it, such as the end of an output, it can be shown from both of its ends. */
+function More({ node, part, isBefore }: { node: Extract<ViewNode, { t: 'more' }>; part: FetchPart; isBefore: boolean }): JSX.Element {
+  const end = node.from + node.lines;
+  const [shown, setShown] = useState<{ head: ViewNode[]; next: number; tail: ViewNode[]; last: number }>({ head: [], next: node.from, tail: [], last: end });
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<string>();
-  const [rest, setRest] = useState(node.lines);
   const t = texts.value;
-  const load = async () => {
+  const { head, next, tail, last } = shown;
+  const load = async (isFromEnd: boolean) => {
     setBusy(true);
     setFailure(undefined);
     try {
-      const wanted = Math.min(LINES_AT_ONCE, rest);
-      const answer = await part(node.part, next, wanted);
-      setNodes([...nodes, ...(answer.nodes ?? [])]);
-      const left = Math.max(0, rest - wanted);
-      setRest(left);
-      setNext(left > 0 ? answer.next ?? undefined : undefined);
+      if (isFromEnd) {
+        const from = Math.max(next, last - LINES_AT_ONCE);
+        setShown({ ...shown, tail: [...await fetchLines(part, node.part, from, last), ...tail], last: from });
+      } else {
+        const answer = await part(node.part, next, Math.min(LINES_AT_ONCE, last - next));
+        setShown({ ...shown, head: [...head, ...(answer.nodes ?? [])], next: Math.min(answer.next ?? last, last) });
+      }
     } catch (error) {
       setFailure((error as Error).message);
     }
     setBusy(false);
   };
+  const size = head.length + tail.length === 0 ? bytes(node.bytes) : '';
   return <>
-    <Nodes nodes={nodes} part={part} />
+    <Nodes nodes={head} part={part} />
     {failure && <p class="trouble">{failure}</p>}
-    {next !== undefined && <button type="button" class="more" disabled={isBusy} onClick={load}>{t.showAll(rest, nodes.length === 0 ? bytes(node.bytes) : '')}</button>}
+    {next < last && <p class="more-line">
+      <button type="button" class="more" disabled={isBusy} onClick={() => void load(false)}>{isBefore && last - next > LINES_AT_ONCE ? t.showFromStart : t.showAll(last - next, size)}</button>
+      {isBefore && last - next > LINES_AT_ONCE && <button type="button" class="more" disabled={isBusy} onClick={() => void load(true)}>{t.showAbove(LINES_AT_ONCE, last - next, size)}</button>}
+    </p>}
+    <Nodes nodes={tail} part={part} />
   </>;
 }

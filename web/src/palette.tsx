@@ -1,18 +1,17 @@
-/** The command palette, and the list of keys. */
+/** The command palette. */
 import { signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { currentReader } from './conversation/reader.ts';
 import { ago, baseName, visible } from './format.ts';
 import { score } from './fuzzy.ts';
-import { KEYS, available, run, type Command } from './keys.ts';
+import { available, bindings, run, type Command } from './keys.ts';
 import { useModal } from './modal.ts';
 import { go } from './route.ts';
 import { sessions } from './session-list.ts';
 import { language, texts } from './text.ts';
 
 export const isPaletteOpen = signal(false);
-export const isHelpOpen = signal(false);
 
 interface Choice { label: string; hint: string; group: string; run(): void }
 
@@ -20,7 +19,7 @@ const MOST = 40;
 
 /** Keys as people read them. */
 export function keyName(command: Command): string {
-  return KEYS.filter(([, name]) => name === command).map(([keys]) => keys.replace('Escape', 'Esc')).join(', ');
+  return bindings.value.filter(([, name]) => name === command).map(([keys]) => keys.replace('Escape', 'Esc')).join(', ');
 }
 
 export function Palette(): JSX.Element | null {
@@ -69,20 +68,5 @@ function OpenPalette(): JSX.Element {
     <ul role="listbox" id="choices" aria-label={t.palette} tabIndex={-1}>{choices.map((choice, index) => <li role="option" key={index} id={`choice-${index}`} aria-selected={index === at.value} onClick={() => choose(choice)} onPointerMove={() => { at.value = index; }}>
       <span class="label" dir="auto">{choice.label}</span><span class="second">{choice.hint}</span>
     </li>)}</ul>
-  </dialog>;
-}
-
-export function Help(): JSX.Element | null {
-  return isHelpOpen.value ? <OpenHelp /> : null;
-}
-
-function OpenHelp(): JSX.Element {
-  const t = texts.value;
-  const dialog = useModal();
-  const commands = [...new Set(KEYS.map(([, command]) => command))];
-  return <dialog ref={dialog} class="help" aria-label={t.help} onClose={() => { isHelpOpen.value = false; }} onClick={(event) => { if (event.target === dialog.current) dialog.current?.close(); }}>
-    <h2>{t.help}</h2>
-    <dl tabIndex={0}>{commands.map((command) => <div key={command}><dt>{keyName(command).split(', ').map((keys) => <kbd key={keys}>{keys}</kbd>)}</dt><dd>{t.keys[command]}</dd></div>)}</dl>
-    <p class="buttons"><button type="button" onClick={() => dialog.current?.close()}>{t.close}</button></p>
   </dialog>;
 }

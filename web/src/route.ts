@@ -7,9 +7,12 @@ export type Level = (typeof LEVELS)[number];
 /** What is shown over a conversation: a compaction, a branch or a file, and which one; or an export, and its format. */
 export interface Sheet { kind: 'compaction' | 'branch' | 'file' | 'export'; of: string }
 
+/** What stands beside a conversation, and which one: another session, a subagent of this one, or what is else shown over it. A session without an id is to be chosen. */
+export interface Beside { kind: 'session' | 'agent' | 'compaction' | 'branch' | 'file'; of: string }
+
 export type Route =
   | { place: 'sessions'; query: Record<string, string> }
-  | { place: 'conversation'; session: string; agent?: string; workspace?: string; level: Level; record?: string; find?: string; until?: number; sheet?: Sheet }
+  | { place: 'conversation'; session: string; agent?: string; workspace?: string; level: Level; record?: string; find?: string; until?: number; sheet?: Sheet; beside?: Beside }
   | { place: 'search'; query: Record<string, string> }
   | { place: 'usage'; query: Record<string, string> }
   | { place: 'health'; query: Record<string, string> };
@@ -25,7 +28,7 @@ export function parse(url: URL): Route {
       place: 'conversation', session: decode(session), level,
       ...(query.agent && { agent: query.agent }), ...(query.in && { workspace: query.in }),
       ...(record && { record }), ...(query.find && { find: query.find }),
-      ...(/^\d{1,12}$/.test(query.until ?? '') && { until: Number(query.until) }), ...sheetIn(query),
+      ...(/^\d{1,12}$/.test(query.until ?? '') && { until: Number(query.until) }), ...sheetIn(query), ...besideIn(query.beside),
     };
   }
   if (place === 'search' || place === 'usage' || place === 'health') return { place, query };
@@ -37,13 +40,18 @@ function sheetIn(query: Record<string, string>): { sheet?: Sheet } {
   return {};
 }
 
+function besideIn(value: string | undefined): { beside?: Beside } {
+  const [, kind, of] = /^(session|agent|compaction|branch|file):(.*)$/s.exec(value ?? '') ?? [];
+  return kind ? { beside: { kind: kind as Beside['kind'], of: of! } } : {};
+}
+
 /** Writes an address: the inverse of `parse`. */
 export function format(route: Route): string {
   if (route.place !== 'conversation') {
     const query = new URLSearchParams(Object.entries(route.query).filter(([, value]) => value !== ''));
     return `/${route.place === 'sessions' ? '' : route.place}${query.size > 0 ? `?${query}` : ''}`;
   }
-  const { session, agent, workspace, level, record, find, until, sheet } = route;
+  const { session, agent, workspace, level, record, find, until, sheet, beside } = route;
   const query = new URLSearchParams();
   if (agent) query.set('agent', agent);
   if (workspace) query.set('in', workspace);
@@ -51,6 +59,7 @@ export function format(route: Route): string {
   if (find) query.set('find', find);
   if (until) query.set('until', String(until));
   if (sheet) query.set(sheet.kind, sheet.of);
+  if (beside) query.set('beside', `${beside.kind}:${beside.of}`);
   const hash = record ? `#${encodeURIComponent(record)}` : '';
   return `/s/${encodeURIComponent(session)}${query.size > 0 ? `?${query}` : ''}${hash}`;
 }

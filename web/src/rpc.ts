@@ -9,7 +9,7 @@ export interface Which { sessionId: string; workspacePath?: string; agentId?: st
 /** The server refused a request. */
 export class Refusal extends Error {
   constructor(readonly code: number, message: string, readonly data?: unknown) {
-    super(message);
+    super(wordsOf(code, message));
   }
 }
 
@@ -17,6 +17,16 @@ export const NO_SUCH_SESSION = -32002;
 export const INVALID_PARAMS = -32602;
 export const GONE_REVISION = -32013;
 export const SEVERAL_SESSIONS = -32010;
+
+/** The words for a refusal in the language of the page; `main.tsx` sets them. */
+let wordsOf: (code: number, message: string) => string = (_, message) => message;
+
+export function speak(words: typeof wordsOf): void {
+  wordsOf = words;
+}
+
+/** No server has this code: it did not answer at all. */
+export const UNREACHABLE = 0;
 
 /** What the server is, and which methods it has; undefined until it has answered. */
 export const status = signal<StatusResult | undefined>(undefined);
@@ -33,7 +43,9 @@ export async function send(path: string, options: RequestInit): Promise<Response
     isSignedIn.value = false;
     throw new Refusal(401, 'no token');
   }
-  const answer = await fetch(path, { ...options, headers: { ...options.headers, Authorization: `Bearer ${secret}` } });
+  const answer = await fetch(path, { ...options, headers: { ...options.headers, Authorization: `Bearer ${secret}` } }).catch((error: Error) => {
+    throw error.name === 'AbortError' ? error : new Refusal(UNREACHABLE, error.message);
+  });
   if (answer.status === 401) {
     dropToken();
     isSignedIn.value = false;

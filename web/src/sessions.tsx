@@ -144,7 +144,7 @@ function SessionRow({ session, isCurrent }: { session: Session; isCurrent: boole
       <span class="second" dir="auto">{session.error ? visible(session.error) : visible(session.firstPrompt ?? '')}</span>
     </span>
     <span class="where"><span title={visible(session.projectPath ?? '')}>{visible(baseName(session.projectPath ?? session.projectKey))}</span><span class="second">{visible(session.gitBranch ?? '')}</span></span>
-    <span class="when"><span title={session.updatedAt ? fullTime(session.updatedAt, language.value) : undefined}>{ago(session.updatedAt, Date.now(), language.value)}</span><span class="second">{bytes(session.size)}</span></span>
+    <span class="when"><span title={session.updatedAt ? fullTime(session.updatedAt, language.value) : undefined}>{ago(session.updatedAt, Date.now(), language.value)}</span><span class="second size">{bytes(session.size)}</span><span class="second narrow" title={stats && t.turnCount(stats.turns)}>{[stats ? stats.turns : '', cost !== undefined ? dollars(cost) : ''].filter(Boolean).join(' · ') || bytes(session.size)}</span></span>
     <span class="number">{stats ? stats.turns : ''}</span>
     <span class="number"><span>{calls > 0 ? compact(calls) : ''}</span>{errors > 0 && <span class="second failed">✖ {errors}<span class="hidden">{t.failures}</span></span>}</span>
     <span class="number">{cost !== undefined ? dollars(cost) : ''}</span>

@@ -20,6 +20,11 @@ export const hasInspector = stored('inspector', ['yes', 'no'] as const, innerWid
 export const hasOutline = stored('outline', ['yes', 'no'] as const, 'yes');
 export const diffs = stored('diffs', ['unified', 'split'] as const, 'unified');
 
+/** Whether there is room for something beside a conversation. */
+const wide = matchMedia('(min-width: 1100px)');
+export const isWide = signal(wide.matches);
+wide.addEventListener('change', () => { isWide.value = wide.matches; });
+
 export function nextOf<T>(values: readonly T[], value: T): T {
   return values[(values.indexOf(value) + 1) % values.length]!;
 }

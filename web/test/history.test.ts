@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { compare } from '../src/conversation/compacted.ts';
-import { momentsOf } from '../src/conversation/moments.ts';
+import { inOrder, momentsOf, nextEdit } from '../src/conversation/moments.ts';
 import { sidesOf } from '../src/conversation/sides.ts';
 import { isUnanswered, stopsOf } from '../src/conversation/skeleton.ts';
 import { hasOf } from '../src/session-list.ts';
@@ -42,8 +42,21 @@ test('the sides of a fork are the branch behind its mark and the next live rows'
 test('reads, edits and copies of a file are in the order of time', () => {
   const call = (name: string, timestamp: string | null) => ({ name, timestamp }) as ToolCall;
   const version = (version: number, time: string | null) => ({ version, time }) as FileVersion;
-  const moments = momentsOf([call('Read', '2026-01-01T10:00:00Z'), call('Edit', '2026-01-01T10:05:00Z'), call('Read', null)], [version(1, '2026-01-01T10:05:00Z'), version(2, '2026-01-01T10:06:00Z')]);
+  const moments = momentsOf([call('Read', '2026-01-01T10:00:00Z'), call('Edit', '2026-01-01T10:05:00Z'), call('Read', null)], [version(1, '2026-01-01T10:05:00Z'), version(2, '2026-01-01T10:06:00Z')], { sessionId: 's' }, '/a');
   expect(moments.map((moment) => (moment.kind === 'version' ? `v${moment.version.version}` : moment.kind))).toEqual(['read', 'v1', 'edit', 'read', 'v2']);
+});
+
+test('moments of several sessions are one lane, and those of each stay in order', () => {
+  const call = (timestamp: string | null) => ({ name: 'Edit', timestamp, state: 'ok' }) as ToolCall;
+  const first = momentsOf([call('2026-01-01T10:00:00Z'), call(null), call('2026-01-03T10:00:00Z')], [], { sessionId: 'a' }, '/x');
+  const second = momentsOf([call('2026-01-02T10:00:00Z')], [], { sessionId: 'b' }, '/x');
+  expect(inOrder([...first, ...second]).map(({ which, time }) => [which.sessionId, time?.slice(8, 10)])).toEqual([['a', '01'], ['a', undefined], ['b', '02'], ['a', '03']]);
+});
+
+test('the next edit of a file is the next call that changed it', () => {
+  const all = ['Read', 'Edit', 'Edit', 'Read', 'Write'].map((name, index) => ({ name, index, state: index === 2 ? 'error' as const : 'ok' as const }));
+  const at = (here: number, by: 1 | -1) => nextEdit(all, here, by)?.index;
+  expect([at(0, 1), at(1, 1), at(4, 1), at(4, -1), at(1, -1), at(-1, 1)]).toEqual([1, 4, undefined, 1, undefined, 1]);
 });
 
 test('a turn is unanswered until text follows its last call', () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { matcher } from '../src/conversation/call-filter.ts';
@@ -6,7 +7,7 @@ import { factsOf } from '../src/conversation/facts.ts';
 import { numbered, sideBySide } from '../src/diff-lines.ts';
 import { ago, baseName, bytes, dollars, duration, isSafeLink, visible, withoutColours } from '../src/format.ts';
 import { score } from '../src/fuzzy.ts';
-import { KEYS, nameOf } from '../src/keys.ts';
+import { KEYS, nameOf, readOwn, withOwn } from '../src/keys.ts';
 import { wordsOf } from '../src/marks.ts';
 import { textOfNodes } from '../src/plain.ts';
 import { roundUp } from '../src/plot.tsx';
@@ -14,15 +15,17 @@ import { LEVELS, format, parse, type Route } from '../src/route.ts';
 import { EventParser } from '../src/rpc.ts';
 import { apply } from '../src/session-list.ts';
 import { en } from '../src/text/en.ts';
-import { zh } from '../src/text/zh.ts';
+import { problems, repairs } from '../src/text/problems-zh.ts';
+import { REFUSALS, zh } from '../src/text/zh.ts';
 import { tokenIn } from '../src/token.ts';
-import type { Session, ViewTool } from '../src/wire.ts';
+import { whole } from '../src/whole.ts';
+import type { Session, ViewNode, ViewTool } from '../src/wire.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter((text) => text.isWellFormed());
 
 test('every address reads back as the place that it was written from', () => {
   const conversation = fc.record({ place: fc.constant('conversation' as const), session: word.filter((text) => !/^\.+$/.test(text)), level: fc.constantFrom(...LEVELS) }, { requiredKeys: ['place', 'session', 'level'] });
-  const full = fc.tuple(conversation, fc.record({ agent: word, workspace: word, record: word, find: word, until: fc.integer({ min: 1, max: 1e9 }), sheet: fc.record({ kind: fc.constantFrom('compaction' as const, 'branch' as const, 'file' as const), of: word }) }, { requiredKeys: [] })).map(([one, other]) => ({ ...one, ...other }) as Route);
+  const full = fc.tuple(conversation, fc.record({ agent: word, workspace: word, record: word, find: word, until: fc.integer({ min: 1, max: 1e9 }), sheet: fc.record({ kind: fc.constantFrom('compaction' as const, 'branch' as const, 'file' as const), of: word }), beside: fc.record({ kind: fc.constantFrom('session' as const, 'agent' as const, 'file' as const, 'branch' as const), of: fc.oneof(word, fc.constant('')) }) }, { requiredKeys: [] })).map(([one, other]) => ({ ...one, ...other }) as Route);
   const list = fc.record({ place: fc.constantFrom('sessions' as const, 'search' as const, 'usage' as const, 'health' as const), query: fc.dictionary(word.filter((name) => name !== '__proto__'), word, { maxKeys: 3 }) }) as fc.Arbitrary<Route>;
   fc.assert(fc.property(fc.oneof(full, list), (route) => {
     expect(parse(new URL(format(route), 'http://127.0.0.1'))).toEqual(route.place === 'conversation' ? route : { ...route, query: { ...route.query } });
@@ -111,6 +114,8 @@ test('a time that is still to come is shown as its day', () => {
   expect(ago('2026-11-18T12:00:20Z', now, 'en')).toBe('this minute');
   expect(ago('2026-11-18T12:05:00Z', now, 'en')).toBe('Nov 18');
   expect(ago('2027-02-03T12:00:00Z', now, 'en')).toBe('Feb 3, 2027');
+  // The column of the list is too narrow for the long form.
+  expect(ago('2025-12-29T12:00:00Z', now, 'zh')).toBe('2025/12/29');
 });
 
 test('sentences in Chinese end with a Chinese full stop', () => {
@@ -139,6 +144,52 @@ test('pressed keys have the names of the table', () => {
   const key = (key: string, modifiers: Partial<KeyboardEvent> = {}) => nameOf({ key, code: `Key${key.toUpperCase()}`, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...modifiers });
   expect([key('k', { ctrlKey: true }), key('K', { metaKey: true }), key('G', { shiftKey: true }), key('ø', { altKey: true, code: 'KeyO' }), key('C', { ctrlKey: true, shiftKey: true }), key('Escape')]).toEqual(['Ctrl k', 'Ctrl k', 'G', 'Alt o', 'Ctrl Shift c', 'Escape']);
   expect(new Set(KEYS.map(([keys]) => keys)).size).toBe(KEYS.length);
+});
+
+test('a key that a reader gives to a command is that of no other one', () => {
+  const own = withOwn({ nextRow: 'k', mark: 'g m' });
+  const keysOf = (command: string) => own.filter(([, name]) => name === command).map(([keys]) => keys);
+  expect([keysOf('nextRow'), keysOf('previousRow'), keysOf('mark'), keysOf('find')]).toEqual([['k'], [], ['g m'], ['/', 'Ctrl f']]);
+  fc.assert(fc.property(fc.dictionary(fc.constantFrom(...KEYS.map(([, command]) => command)), fc.constantFrom(...KEYS.map(([keys]) => keys), 'q', 'g q')), (own) => {
+    const keys = withOwn(readOwn(JSON.stringify(own))).map(([keys]) => keys);
+    // Keys given to two commands at once are refused where they are given; those of the table are never doubled.
+    if (new Set(Object.values(own)).size === Object.keys(own).length) expect(new Set(keys).size).toBe(keys.length);
+  }));
+});
+
+test('stored keys that are nonsense are ignored', () => {
+  for (const stored of [null, '', '{', '[]', 'null', '{"nobody":"q"}', '{"mark":7}', '{"mark":""}']) expect(readOwn(stored), String(stored)).toEqual({});
+  expect(readOwn('{"mark":"q","nobody":"r"}')).toEqual({ mark: 'q' });
+});
+
+test('what was left out is fetched for a copy, whatever pieces it comes in', async () => {
+  const lines = Array.from({ length: 12_000 }, (_, index) => `line ${index}`);
+  const part = (_: number, from = 0, count = 0) => {
+    const end = Math.min(from + Math.min(count, 700), lines.length);
+    return Promise.resolve({ nodes: [{ t: 'ansi' as const, lines: lines.slice(from, end).map((line) => [line]) }], lines: lines.length, ...(end < lines.length && { next: end }) });
+  };
+  const more = (from: number, lines: number): ViewNode => ({ t: 'more', part: 1, from, lines, bytes: 1 });
+  const tail: ViewNode = { t: 'ansi', lines: lines.slice(11_980).map((line) => [line]) };
+  expect(textOfNodes((await whole([more(0, 11_980), tail], part)).nodes)).toBe(lines.join('\n'));
+  const { missing } = await whole([more(0, 60_000)], (_, from = 0, count = 0) => Promise.resolve({ nodes: [], lines: 60_000, next: from + count }));
+  expect(missing).toBe(10_000);
+});
+
+test('refusals, findings and repairs have words in Chinese', () => {
+  // Those that no page can cause are left out: a line that is not JSON, and a message that is not a request.
+  const codes = [...readFileSync('../crates/annals-proto/src/method.rs', 'utf8').matchAll(/^ {4}\w+ (-\d{5}),$/gm)].map(([, code]) => Number(code)).filter((code) => code !== -32700 && code !== -32600);
+  expect(codes.length).toBeGreaterThan(10);
+  for (const code of codes) expect(REFUSALS[code], String(code)).toMatch(/\p{Script=Han}/u);
+  expect(zh.refusal(-32012, 'refused')).toBe(REFUSALS[-32012]);
+  expect(zh.refusal(-32602, 'unknown filter')).toBe(`${REFUSALS[-32602]}（unknown filter）`);
+  expect([zh.refusal(-1, 'new'), en.refusal(-32012, 'refused')]).toEqual(['new', 'refused']);
+  const say = (words: (typeof problems)['lost'][0]) => (typeof words === 'string' ? words : words({ count: 3, line: 7, name: 'first-user', days: 30, paths: ['/a'] }));
+  for (const [code, words] of Object.entries(problems)) for (const text of words.map(say)) {
+    expect(text, code).toMatch(/\p{Script=Han}/u);
+    expect(text, code).not.toContain('undefined');
+  }
+  for (const text of Object.values(repairs)) expect(text).toMatch(/\p{Script=Han}/u);
+  expect(say(problems.same_uuid[1])).not.toBe((problems.same_uuid[1] as (details: object) => string)({ costs: true }));
 });
 
 test('both languages have the same texts, and none is empty', () => {

@@ -14,6 +14,9 @@ pub(crate) struct ViewerArgs {
     /// Run the checks of scrolling in Firefox instead
     #[arg(long)]
     firefox: bool,
+    /// Run the checks of scrolling in `WebKitGTK` instead; needs `webkit2gtk-driver` and a display, such as that of `xvfb-run`
+    #[arg(long, conflicts_with = "firefox")]
+    webkit: bool,
 }
 
 /// Builds the viewer into `web/dist`, which `annals-server` embeds.
@@ -31,16 +34,16 @@ pub(crate) fn build() -> Outcome {
 /// Runs the tests of the viewer: its logic, then a browser against a mock of the server and against the server itself.
 pub(crate) fn viewer(args: &ViewerArgs) -> Outcome {
     build()?;
-    if args.firefox {
-        return scroll_in_firefox(args.only.as_deref());
+    if args.firefox || args.webkit {
+        return scroll_in(if args.firefox { "firefox" } else { "webkit" }, args.only.as_deref());
     }
     check(&built()?, args.only.as_deref())
 }
 
-/// Runs the checks of scrolling in Firefox, which needs no server but the mock.
-fn scroll_in_firefox(only: Option<&str>) -> Outcome {
+/// Runs the checks of scrolling in another browser, which needs no server but the mock.
+fn scroll_in(browser: &str, only: Option<&str>) -> Outcome {
     let mut suite = Command::new("node");
-    suite.args(["--experimental-websocket", "web/e2e/run.mjs"]).args(only).env("BROWSER", "firefox");
+    suite.args(["--experimental-websocket", "web/e2e/run.mjs"]).args(only).env("BROWSER", browser);
     call_with(&mut suite)
 }
 

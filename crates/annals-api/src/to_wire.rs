@@ -12,8 +12,8 @@ mod word;
 use std::path::Path;
 
 use annals_engine::{
-    Agents, Backup, Branch, Change, ChangedFile, FileVersion, Fork, Ghost, Meta, Metadata, Paste, Plan,
-    Project, Prompt, Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile,
+    Agents, Backup, Branch, Change, ChangeKind, ChangedFile, FileVersion, Fork, Ghost, Meta, Metadata, Paste,
+    Plan, Project, Prompt, Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile,
     TrashChange, TrashEntry, Undone, View, with_upper_drive,
 };
 use annals_proto as wire;
@@ -329,6 +329,11 @@ pub fn repair_result(file: &TranscriptFile, plan: &Plan, receipt: Option<&Path>)
         uuid: change.uuid.clone(),
         change: change.kind.name().to_owned(),
         reason: change.kind.reason(),
+        code: word::repair_code(&change.kind),
+        rule: match change.kind {
+            ChangeKind::Content { rule } => Some(rule.to_owned()),
+            _ => None,
+        },
     };
     let branch = |branch: &Branch| wire::RepairBranch {
         uuid: branch.uuid.clone(),
@@ -361,6 +366,7 @@ fn restored_view(view: &View) -> wire::RestoredView {
     refused.dedup();
     wire::RestoredView {
         obstacle: view.obstacle.map(|obstacle| obstacle.to_string()),
+        obstacle_code: view.obstacle.map(|obstacle| obstacle.name().to_owned()),
         sent: view.sent,
         missing: missing.collect(),
         missing_left_out: 0,

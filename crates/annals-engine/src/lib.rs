@@ -101,7 +101,9 @@ pub use recording::{FORMAT_VERSION, Recording};
 #[cfg(feature = "http")]
 pub use remote::{AddressError, Http};
 pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};
-pub use repair::{Change, ChangeKind, Plan, RepairOptions, RepairOutcome, Undone, plan as plan_repair};
+pub use repair::{
+    Change, ChangeKind, Plan, RelinkReason, RepairOptions, RepairOutcome, Undone, plan as plan_repair,
+};
 pub use replaced::ReplacedResult;
 pub use report::Report;
 pub use request_rules::{Rule, Violation, check as check_request};
@@ -115,7 +117,7 @@ pub use search::{
     TextFilter, Unfiltered,
 };
 pub use snapshot::{Conversation, Snapshot};
-pub use spilled::SpilledText;
+pub use spilled::{SpilledFile, SpilledText};
 pub use stats::{Stats, ToolCount};
 pub use status_line::{ContextFill, PlanRecords, PlanWindow, PromptCache, StatusInput, StatusRecord};
 pub use subagent::{AgentState, Agents, Meta, Metadata, RemoteAgent, Subagent};

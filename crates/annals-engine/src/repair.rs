@@ -32,7 +32,7 @@ use crate::files::{TranscriptFile, open_regular};
 use crate::lock::SessionLock;
 use receipt::Receipt;
 
-pub use edits::{Change, ChangeKind};
+pub use edits::{Change, ChangeKind, RelinkReason};
 pub use plan::{Plan, RepairOptions, plan};
 pub(crate) use plan::{Source, has_work};
 pub(crate) use receipt::{EarlierRepairs, forget};

@@ -16,7 +16,7 @@ use crate::analysis::Analysis;
 use crate::analysis::graph::Places;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
-use crate::spilled::SpilledText;
+use crate::spilled::{SpilledFile, SpilledText};
 use crate::symlink_guard::SymlinkGuard;
 
 /// One transcript: its entries in memory, their bodies on disk.
@@ -49,6 +49,11 @@ impl Transcript for Snapshot {
 
     fn body(&self, node: &Node) -> Result<Vec<u8>, Error> {
         self.body(node)
+    }
+
+    fn part(&self, node: &Node, offset: u64, length: usize) -> Result<Vec<u8>, Error> {
+        let offset = offset.min(node.length);
+        self.span(node.at.offset + offset, (node.length - offset).min(length as u64))
     }
 }
 
@@ -204,6 +209,17 @@ impl Snapshot {
     ) -> Result<Option<SpilledText>, Error> {
         let path = self.file.spilled_output(spilled);
         path.map(|path| SpilledText::read(&self.file, &path, most, guard)).transpose()
+    }
+
+    /// Opens output that was too long for the transcript; `None` if its file is gone. With a guard, no file outside of the config folders is
+    /// opened.
+    pub fn spilled_output(
+        &self,
+        spilled: &SpilledOutput<'_>,
+        guard: Option<&SymlinkGuard>,
+    ) -> Result<Option<SpilledFile>, Error> {
+        let path = self.file.spilled_output(spilled);
+        path.map(|path| SpilledFile::open(&self.file, &path, guard)).transpose()
     }
 
     /// Reads the bytes of an entry.

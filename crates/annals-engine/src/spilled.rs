@@ -1,6 +1,7 @@
 //! Output of tools that was too long for a transcript: Claude Code stored it in a file of its own, in the folder of the session.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use annals_transcript::entry::view::SpilledOutput;
@@ -9,6 +10,45 @@ use annals_transcript::paths::SessionPaths;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, open_regular};
 use crate::symlink_guard::SymlinkGuard;
+
+/// A file with output that was too long for the transcript.
+#[derive(Debug)]
+pub struct SpilledFile {
+    file: File,
+    length: u64,
+}
+
+impl SpilledFile {
+    /// Opens a file that [`TranscriptFile::spilled_output`] returned. With a guard, no file outside of the config folders is opened.
+    pub(crate) fn open(
+        transcript: &TranscriptFile,
+        path: &Path,
+        guard: Option<&SymlinkGuard>,
+    ) -> Result<Self, Error> {
+        let failed = |source| Error::read(path, source);
+        let file = open_regular(path).map_err(failed)?;
+        if guard.is_some_and(|guard| !guard.allows_opened(path, &file)) {
+            let session = transcript.session.clone().unwrap_or_default();
+            return Err(Error::new(ErrorKind::Outside { session }));
+        }
+        let length = file.metadata().map_err(failed)?.len();
+        Ok(Self { file, length })
+    }
+
+    /// Returns how long the file was when it was opened.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Reads so many bytes from an offset on, and fewer at the end of the file.
+    pub fn read(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(offset))?;
+        file.take(length as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
 
 /// The beginning of output that was too long for the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,12 +69,7 @@ impl SpilledText {
         guard: Option<&SymlinkGuard>,
     ) -> Result<Self, Error> {
         let failed = |source| Error::read(path, source);
-        let file = open_regular(path).map_err(failed)?;
-        if guard.is_some_and(|guard| !guard.allows_opened(path, &file)) {
-            let session = transcript.session.clone().unwrap_or_default();
-            return Err(Error::new(ErrorKind::Outside { session }));
-        }
-        let length = file.metadata().map_err(failed)?.len();
+        let SpilledFile { file, length } = SpilledFile::open(transcript, path, guard)?;
         let mut beginning = Vec::new();
         file.take(most).read_to_end(&mut beginning).map_err(failed)?;
         if beginning.len() as u64 == most {

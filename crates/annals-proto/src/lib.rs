@@ -49,7 +49,7 @@ pub use answer::{
 };
 pub use change::{ChangeResult, ForkResult, Operation, TrashEntry};
 pub use chat::{ChatBlock, ChatMessage, ChatRole, ChatToolCall, ChatToolStatus, TeamMessage};
-pub use check::{CheckResult, Problem, Severity};
+pub use check::{CheckResult, Problem, ProblemCode, ProblemDetails, Severity};
 pub use context::{
     CompactionEffect, ContextEstimate, ContextKind, ContextParams, ContextPart, ContextUse, TurnContext,
 };
@@ -70,7 +70,9 @@ pub use part::{FileBackup, QueuedPrompt, RecordPart, ReplacedResult, TitleRecord
 pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};
-pub use repair::{MissingEntry, RepairBranch, RepairChange, RepairResult, RestoredView, UndoResult};
+pub use repair::{
+    MissingEntry, RepairBranch, RepairChange, RepairCode, RepairResult, RestoredView, UndoResult,
+};
 pub use request::{
     AgentsParams, ArchiveFilter, EntryRef, FileParams, ForkParams, ListParams, LoadParams, NoParams,
     OneSessionParams, ProjectsParams, ReadParams, RenameParams, RestoreParams, SessionParams, StatsParams,

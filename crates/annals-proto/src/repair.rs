@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Text;
-use crate::word::is_zero;
+use crate::word::{is_zero, words};
 
 /// A repair of a session, planned or carried out: the result of `annals repair --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +57,55 @@ pub struct RepairChange {
     pub change: String,
     /// Why, in words.
     pub reason: String,
+    /// Why, for programs that have words of their own.
+    pub code: RepairCode,
+    /// The rule of the API that a request with the entry would break.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+words! {
+    /// Why a repair changes an entry.
+    RepairCode {
+        /// Claude Code cannot read its line.
+        Unreadable "unreadable",
+        /// Its parent is not in the file.
+        ParentMissing "parent_missing",
+        /// It names no parent.
+        NoParent "no_parent",
+        /// It hangs on a later message.
+        Circle "circle",
+        /// Its parent is a `progress` line that Claude Code does not find.
+        ProgressParent "progress_parent",
+        /// The compaction that it begins with is lost.
+        LostCompaction "lost_compaction",
+        /// It is sent only behind the message before it.
+        Order "order",
+        /// It follows a result that takes the place of a lost one.
+        BehindResult "behind_result",
+        /// It follows the note about a lost beginning.
+        BehindNote "behind_note",
+        /// It has no valid time.
+        NoTime "no_time",
+        /// It is marked as a subagent's.
+        Sidechain "sidechain",
+        /// A request with it would be refused; `rule` says why.
+        Refused "refused",
+        /// Its reasoning is accepted only behind the messages that it was made for.
+        Thinking "thinking",
+        /// The user wants its reasoning to be removed.
+        ThinkingUnwanted "thinking_unwanted",
+        /// It takes the place of a lost result.
+        LostResult "lost_result",
+        /// It takes the place of the first prompt.
+        LostPrompt "lost_prompt",
+        /// It would be sent twice.
+        Copy "copy",
+        /// The compaction lists messages that are linked by their parents instead.
+        Boundary "boundary",
+        /// Claude Code continues from the last line.
+        Leaf "leaf",
+    }
 }
 
 /// What Claude Code would restore.
@@ -66,6 +115,9 @@ pub struct RepairChange {
 pub struct RestoredView {
     /// Why it would not resume the session; null if it would.
     pub obstacle: Option<String>,
+    /// The same for programs that have words of their own: `no_conversation`, `sidechain` or `no_time`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obstacle_code: Option<String>,
     /// How many messages of the conversation it would send whole.
     pub sent: usize,
     /// The messages that can be read and would not be sent whole.

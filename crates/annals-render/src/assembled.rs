@@ -170,6 +170,37 @@ impl Pass<'_> {
     }
 }
 
+/// Masks lines that are read as one text; behind those with a `true` is a line break. Returns how many secrets some of the lines have.
+pub(crate) fn mask_lines(lines: &mut [(String, bool)], counted: &Range<usize>, filter: &dyn Filter) -> usize {
+    let mut text = String::new();
+    let mut bounds = 0..0;
+    for (number, (line, is_whole)) in lines.iter().enumerate() {
+        if number == counted.start {
+            bounds.start = text.len();
+        }
+        text.push_str(line);
+        if number < counted.end {
+            bounds.end = text.len();
+        }
+        if *is_whole {
+            text.push('\n');
+        }
+    }
+    let found = filter.visible(&text);
+    if found.is_empty() {
+        return 0;
+    }
+    let mut pieces = Vec::with_capacity(2 * lines.len());
+    for (line, is_whole) in lines {
+        pieces.push(Piece::Text(line));
+        if *is_whole {
+            pieces.push(Piece::Between("\n"));
+        }
+    }
+    replace(&mut pieces, &found);
+    found.iter().filter(|(range, _)| range.start < bounds.end && range.end > bounds.start).count()
+}
+
 /// A piece of what a reader sees as one text.
 enum Piece<'n> {
     Text(&'n mut String),

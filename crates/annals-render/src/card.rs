@@ -13,7 +13,7 @@ use annals_transcript::tool;
 
 use crate::language::Language;
 use crate::prose::prose_for;
-use crate::row::{ReadOutput, WholeOutput};
+use crate::row::{OpenStored, ReadOutput, StoredText, WholeOutput};
 use crate::{Keep, Target, diff, inline, json, media, note, one_line, patch, plain, visible};
 
 /// The longest title.
@@ -251,6 +251,12 @@ impl<'a> CallParts<'a> {
     fn text(&self) -> &str {
         let text = || self.result.map(|result| result.content().text()).unwrap_or_default();
         self.text.get_or_init(text)
+    }
+
+    /// Opens the file with the output of the call if the result names one.
+    pub(crate) fn stored(&self, open: OpenStored<'_>) -> Option<Box<dyn StoredText>> {
+        let text = self.result?.content().beginning(LONGEST_NOTICE);
+        open(&SpilledOutput::in_text(&text)?)
     }
 
     /// Returns the image that a part of the row is.

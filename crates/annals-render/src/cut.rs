@@ -29,14 +29,7 @@ pub fn cut(
     if total <= most_lines && bytes <= most_bytes {
         return nodes;
     }
-    let kept = match keep {
-        Keep::First => lines_within(nodes.iter().flat_map(line_sizes), most_lines, most_bytes),
-        Keep::Last => {
-            let mut sizes: Vec<_> = nodes.iter().flat_map(line_sizes).collect();
-            sizes.reverse();
-            lines_within(sizes.into_iter(), most_lines, most_bytes)
-        }
-    };
+    let kept = kept_lines(&nodes, keep, most_lines, most_bytes);
     let from = if keep == Keep::First { 0 } else { total - kept };
     let mut shown = slice(&nodes, from, kept).0;
     // A node that cannot be cut may leave nothing out.
@@ -50,6 +43,18 @@ pub fn cut(
         Keep::Last => shown.insert(0, ViewNode::More { lines: left, bytes, part, from: 0 }),
     }
     shown
+}
+
+/// Returns how many of the first or the last lines fit; at least one.
+pub(crate) fn kept_lines(nodes: &[ViewNode], keep: Keep, most_lines: usize, most_bytes: usize) -> usize {
+    match keep {
+        Keep::First => lines_within(nodes.iter().flat_map(line_sizes), most_lines, most_bytes),
+        Keep::Last => {
+            let mut sizes: Vec<_> = nodes.iter().flat_map(line_sizes).collect();
+            sizes.reverse();
+            lines_within(sizes.into_iter(), most_lines, most_bytes)
+        }
+    }
 }
 
 /// Returns how many of the lines fit; at least one.

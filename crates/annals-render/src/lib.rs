@@ -31,6 +31,7 @@ mod image;
 mod json;
 mod language;
 mod link;
+mod long;
 pub mod markdown;
 mod outline;
 mod prose;
@@ -47,10 +48,12 @@ pub use harmful::{has_harmful, judged, visible};
 pub use image::{MediaRef, media};
 pub use json::json;
 pub use language::Language;
+pub use long::Piece;
 pub use outline::{Outline, RowRef};
 pub use prose::prose;
 pub use row::{
-    EntryRow, Filter, Found, LONGEST_ENTRY, Open, ReadOutput, Rows, WholeOutput, duration, tool_state,
+    EntryRow, Filter, Found, LONGEST_ENTRY, Open, OpenStored, ReadOutput, Rows, StoredText, WholeOutput,
+    duration, tool_state,
 };
 pub use target::Target;
 

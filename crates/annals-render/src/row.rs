@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use annals_proto::{
-    Compaction, Tokens, ToolState, ViewInline, ViewMark, ViewNode, ViewRow, ViewRowKind, ViewTool,
+    Compaction, Tokens, ToolState, ViewFactKind, ViewInline, ViewMark, ViewNode, ViewRow, ViewRowKind,
+    ViewTool,
 };
 use annals_transcript::Entry;
 use annals_transcript::chain::NodeIndex;
@@ -23,6 +24,7 @@ use annals_transcript::tool::{Call, State};
 
 use crate::assembled::{Signs, Source};
 use crate::card::{CallParts, Fact, image_node};
+use crate::long::{self, Form, LongText, Piece};
 use crate::outline::{Outline, RowRef, calls_of, offsets_of};
 use crate::prose::prose_for;
 use crate::{
@@ -37,7 +39,7 @@ const MOST_OF_SUMMARY: usize = 16 * LONGEST_SUMMARY;
 const LIKELY_SUMMARY: usize = 3 * LONGEST_SUMMARY;
 /// How much of a prompt or a reply a row shows.
 const LONG_TEXT: (usize, usize) = (500, 64 << 10);
-/// Longer entries are not rendered: they say how long they are.
+/// Longer entries are not rendered as a whole: viewers show them in pieces, and documents say how long they are.
 pub const LONGEST_ENTRY: u64 = 16 << 20;
 
 /// Masks secrets: in lines of a transcript before anything of them is rendered, and in what a reader sees of them.
@@ -60,6 +62,23 @@ pub struct WholeOutput {
 
 /// Reads such output; `None` if its file is gone or cannot be read.
 pub type ReadOutput<'r> = &'r dyn Fn(&SpilledOutput<'_>) -> Option<WholeOutput>;
+
+/// Output of a tool that was too long for the transcript, in the file in which Claude Code stored it.
+pub trait StoredText {
+    /// Returns the length of the file.
+    fn length(&self) -> u64;
+
+    /// Reads so many bytes from an offset on, and fewer at the end of the file.
+    fn read(&self, offset: u64, length: usize) -> std::io::Result<Vec<u8>>;
+}
+
+/// Opens such a file; `None` if it is gone or cannot be read.
+pub type OpenStored<'r> = &'r dyn Fn(&SpilledOutput<'_>) -> Option<Box<dyn StoredText>>;
+
+/// So much of a file with output is shown; what follows is counted.
+const LONGEST_STORED: u64 = 256 << 20;
+/// How many bytes of a block may follow the text that is shown of it without being mentioned.
+const MOST_BEHIND: u64 = 128;
 
 /// How much of a row is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +106,7 @@ pub struct Rows<'r, 's, T> {
     outline: &'r Outline,
     filter: Option<&'r dyn Filter>,
     read_output: Option<ReadOutput<'r>>,
+    open_stored: Option<OpenStored<'r>>,
     target: Target,
     ids: IdTexts<'s>,
     /// The entry that was shown last, and the entry with the last result: an entry with many calls would otherwise be read and masked
@@ -277,6 +297,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             outline,
             filter,
             read_output: None,
+            open_stored: None,
             target,
             ids,
             shown: RefCell::default(),
@@ -294,6 +315,12 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
     #[must_use]
     pub fn with_outputs(self, read_output: ReadOutput<'r>) -> Self {
         Self { read_output: Some(read_output), ..self }
+    }
+
+    /// Shows output that was too long for the transcript in pieces, from the files that `open_stored` opens.
+    #[must_use]
+    pub fn with_stored_outputs(self, open_stored: OpenStored<'r>) -> Self {
+        Self { open_stored: Some(open_stored), ..self }
     }
 
     /// Renders a row.
@@ -350,6 +377,106 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
     /// its text, and images follow.
     pub fn part(&self, number: usize, part: usize) -> Result<Option<Found>, T::Error> {
         self.part_of(number, &ReadEntry::new(&OnceCell::new()), part)
+    }
+
+    /// Renders some lines of a part that is too long to be rendered as a whole; `None` for every other part.
+    pub fn piece(
+        &self,
+        number: usize,
+        part: usize,
+        from: usize,
+        count: usize,
+    ) -> Result<Option<Piece>, T::Error> {
+        let row = &self.outline.rows()[number];
+        let Step::Entry { node, .. } = *self.outline.step(row) else { return Ok(None) };
+        if part == 0 && self.is_long(node) {
+            return self.with_line(node, |text| self.piece_of(text, from, count)).map(Some);
+        }
+        if part != 1 || row.kind != ViewRowKind::Call || self.is_long(node) {
+            return Ok(None);
+        }
+        let line = OnceCell::new();
+        let entry = ReadEntry::new(&line);
+        let parsed = entry.get(self, node)?;
+        let parts = self.parts_of(number, &parsed.item);
+        let Some(Part::Call(call) | Part::ServerCall(call)) = parts.first() else { return Ok(None) };
+        let found = self.call_of(row, parsed);
+        let of_file = self.with_result(parsed, call, found.as_ref(), |parts, _| {
+            self.with_stored(&parts, |text, _| self.piece_of(text, from, count))
+        })?;
+        if of_file.is_some() {
+            return Ok(of_file);
+        }
+        let Some(result) = found.and_then(|found| self.long_result(&found)) else { return Ok(None) };
+        self.with_long_result(result, |text, _| self.piece_of(text, from, count))
+    }
+
+    fn piece_of<E>(&self, text: &LongText<'_, E>, from: usize, count: usize) -> Result<Piece, E> {
+        text.piece(&text.count()?, from, count, self.filter, self.target)
+    }
+
+    /// Returns whether an entry is shown in pieces.
+    fn is_long(&self, node: NodeIndex) -> bool {
+        self.target == Target::Viewer && self.conversation.session().nodes()[node].length > LONGEST_ENTRY
+    }
+
+    /// Returns the entry and the block with a result that is shown in pieces.
+    fn long_result(&self, found: &Call) -> Option<(NodeIndex, BlockSpan)> {
+        found.result.filter(|(node, block)| self.is_long(*node) && block.length > LONGEST_ENTRY)
+    }
+
+    /// Works with the bytes of an entry.
+    fn with_line<R>(
+        &self,
+        node: NodeIndex,
+        work: impl FnOnce(&LongText<'_, T::Error>) -> Result<R, T::Error>,
+    ) -> Result<R, T::Error> {
+        let node = &self.conversation.session().nodes()[node];
+        let read = |offset, length| self.conversation.transcript().part(node, offset, length);
+        work(&LongText { form: Form::Plain, range: 0..node.length, read: &read })
+    }
+
+    /// Works with the text of a result, and with how long its block is; `None` if the result does not begin with text.
+    fn with_long_result<R>(
+        &self,
+        (node, block): (NodeIndex, BlockSpan),
+        work: impl FnOnce(&LongText<'_, T::Error>, u64) -> Result<R, T::Error>,
+    ) -> Result<Option<R>, T::Error> {
+        let node = &self.conversation.session().nodes()[node];
+        let read = |offset, length| self.conversation.transcript().part(node, offset, length);
+        let start = block.offset - node.at.offset;
+        let beginning = read(start, long::BEGINNING)?;
+        let Some(text) = long::text_of_result(&beginning) else { return Ok(None) };
+        let range = start + text as u64..start + block.length;
+        work(&LongText { form: Form::Json, range: range.clone(), read: &read }, range.end).map(Some)
+    }
+
+    /// Works with the output of a call that Claude Code stored in a file, and with how long the file is; `None` if there is none.
+    fn with_stored<R>(
+        &self,
+        parts: &CallParts<'_>,
+        work: impl FnOnce(&LongText<'_, std::io::Error>, u64) -> std::io::Result<R>,
+    ) -> Option<R> {
+        let stored = parts.stored(self.open_stored?)?;
+        let length = stored.length();
+        let read = |offset, length| stored.read(offset, length);
+        work(&LongText { form: Form::Plain, range: 0..length.min(LONGEST_STORED), read: &read }, length).ok()
+    }
+
+    /// Renders the beginning or the end of a long text, and says what follows it: up to `end`, the block or the file that it is in.
+    fn first_of<E>(
+        &self,
+        text: &LongText<'_, E>,
+        parts: &CallParts<'_>,
+        end: u64,
+    ) -> Result<(Vec<ViewNode>, usize), E> {
+        let (mut nodes, masked, shown) = text.first(parts.kept_end(), 1, self.filter, self.target)?;
+        let left = end.saturating_sub(shown);
+        if left > MOST_BEHIND {
+            nodes.push(note("left", &format!("{left} bytes follow, which are not shown here.")));
+        }
+        nodes.extend(parts.images());
+        Ok((nodes, masked))
     }
 
     fn part_of(&self, number: usize, entry: &ReadEntry<'_>, part: usize) -> Result<Option<Found>, T::Error> {
@@ -495,6 +622,9 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             }
             _ => {}
         }
+        if self.is_long(index) {
+            return self.long_row(made, index, open);
+        }
         let parsed = entry.get(self, index)?;
         made.masked = parsed.line.masked;
         let parts = self.parts_of(number, &parsed.item);
@@ -535,6 +665,21 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         Ok(made)
     }
 
+    /// Renders a row of an entry that is too long to be parsed: its bytes, in pieces.
+    fn long_row(&self, mut made: ViewRow, index: NodeIndex, open: Open) -> Result<ViewRow, T::Error> {
+        made.cause = self.conversation.session().nodes()[index].kind.name().map(str::to_owned);
+        let (nodes, masked, _) =
+            self.with_line(index, |text| text.first(Keep::First, 0, self.filter, self.target))?;
+        let mut words = String::new();
+        crate::text::nodes(&nodes[..nodes.len().min(1)], "", &mut words);
+        made.summary = one_line(&words, LONGEST_SUMMARY);
+        made.masked = masked;
+        if open != Open::Folded || matches!(made.kind, ViewRowKind::Prompt | ViewRowKind::Reply) {
+            made.nodes = Some(nodes);
+        }
+        Ok(made)
+    }
+
     fn add_call(
         &self,
         made: &mut ViewRow,
@@ -547,8 +692,10 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         let state = found.map_or(Ok(State::Pending), |found| self.conversation.state(found))?;
         let duration_ms = found.and_then(|found| found.duration_ms(session));
         let id = call.id().map(Cow::into_owned);
+        let long = found.and_then(|found| self.long_result(found));
         self.with_result(parsed, call, found, |parts, answer| {
-            let card = parts.card();
+            let mut card = parts.card();
+            card.facts.extend(long.map(|(_, block)| Fact::Known(ViewFactKind::Bytes, Some(block.length))));
             made.masked += answer.map_or(0, |line| line.masked);
             made.summary = one_line(&format!("{} {}", card.name, card.title), LONGEST_SUMMARY);
             let (added, removed) = card.changes.unzip();
@@ -572,7 +719,15 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
                 agent_id: card.agent,
             });
             if open != Open::Folded {
-                let (output, keep) = match self.whole_output(&parts) {
+                let stored = self.with_stored(&parts, |text, end| self.first_of(text, &parts, end));
+                let in_pieces = match (stored, long) {
+                    (None, Some(result)) => {
+                        self.with_long_result(result, |text, end| self.first_of(text, &parts, end))?
+                    }
+                    (stored, _) => stored,
+                };
+                let is_cut = in_pieces.is_some();
+                let (output, keep) = match in_pieces.or_else(|| self.whole_output(&parts)) {
                     Some((nodes, count)) => {
                         made.masked += count;
                         (nodes, parts.kept_end())
@@ -587,7 +742,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
                     _ => cut(nodes, keep, FIRST_LINES, FIRST_BYTES, part),
                 };
                 made.input = Some(cut(input, Keep::First, 0));
-                made.output = Some(cut(output, keep, 1));
+                made.output = Some(if is_cut { output } else { cut(output, keep, 1) });
             }
             if open != Open::Folded
                 && made.output.as_ref().is_some_and(Vec::is_empty)
@@ -595,7 +750,8 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
             {
                 made.output = Some(vec![note("pending", "The file has no result of this call.")]);
             }
-        })
+            Ok(())
+        })?
     }
 
     /// Renders output that was too long for the transcript, if it can be read. Returns how many values were masked in it, too.
@@ -630,11 +786,44 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         let Some((node, result)) = found.and_then(|found| found.result) else {
             return Ok(work(CallParts::new(*call, None, None, cwd, self.target), None));
         };
+        if self.conversation.session().nodes()[node].length > LONGEST_ENTRY {
+            return self.with_block(parsed, call, (node, result), work);
+        }
         let answer = self.kept_answer(node)?;
         let output = answer.output.as_ref().map(|place| answer.value(place));
         let number = answer.number_of_block.get(&result.offset).copied().unwrap_or_default();
         let parts = CallParts::new(*call, answer.result(call, number), output, cwd, self.target);
         Ok(work(parts, Some(&answer.line)))
+    }
+}
+
+impl<T: Transcript> Rows<'_, '_, T> {
+    /// Reads the result of a call out of an entry that is too long to be read as a whole.
+    fn with_block<R>(
+        &self,
+        parsed: &Parsed<'_>,
+        call: &ToolUse<'_>,
+        (node, block): (NodeIndex, BlockSpan),
+        work: impl FnOnce(CallParts<'_>, Option<&ReadLine>) -> R,
+    ) -> Result<R, T::Error> {
+        let cwd = parsed.cwd();
+        let alone = |result| CallParts::new(*call, result, None, cwd.as_deref(), self.target);
+        let found = &self.conversation.session().nodes()[node];
+        let (Ok(length), true) = (usize::try_from(block.length), block.length <= LONGEST_ENTRY) else {
+            return Ok(work(alone(None), None));
+        };
+        let bytes = self.conversation.transcript().part(found, block.offset - found.at.offset, length)?;
+        let (bytes, masked) = match self.filter.map(|filter| filter.entry(&bytes)) {
+            Some((Cow::Owned(changed), count)) => (changed, count),
+            Some((Cow::Borrowed(_), count)) => (bytes, count),
+            None => (bytes, 0),
+        };
+        let line = ReadLine { node, bytes, masked, signs: Signs::default() };
+        let result = match Block::new(Value::trusted(&line.bytes)) {
+            Block::ToolResult(result) | Block::ServerToolResult(result) => Some(result),
+            _ => None,
+        };
+        Ok(work(alone(result), Some(&line)))
     }
 }
 

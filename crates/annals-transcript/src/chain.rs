@@ -138,6 +138,17 @@ pub enum Obstacle {
     NoTime,
 }
 
+impl Obstacle {
+    /// Returns its name in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Obstacle::NoConversation => "no_conversation",
+            Obstacle::Sidechain => "sidechain",
+            Obstacle::NoTime => "no_time",
+        }
+    }
+}
+
 impl std::fmt::Display for Obstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

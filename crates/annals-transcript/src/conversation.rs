@@ -52,6 +52,13 @@ pub trait Transcript {
 
     /// Reads the bytes of an entry.
     fn body(&self, node: &Node) -> Result<Vec<u8>, Self::Error>;
+
+    /// Reads some bytes of an entry, from an offset in it on; fewer at its end. A transcript that is not in memory should read no others.
+    fn part(&self, node: &Node, offset: u64, length: usize) -> Result<Vec<u8>, Self::Error> {
+        let body = self.body(node)?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(body.len());
+        Ok(body[start..start.saturating_add(length).min(body.len())].to_vec())
+    }
 }
 
 /// A transcript whose bytes are in memory.

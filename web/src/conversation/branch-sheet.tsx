@@ -6,7 +6,7 @@ import { Icon, STATE_ICONS, toolIcon } from '../icons.tsx';
 import { baseName, clock, visible } from '../format.ts';
 import { Nodes } from '../nodes.tsx';
 import { call } from '../rpc.ts';
-import { SheetBox } from '../sheet.tsx';
+import { SheetBox, useLeave } from '../sheet.tsx';
 import { language, texts } from '../text.ts';
 import type { ViewRow } from '../wire.ts';
 import { changesOf } from './changes.ts';
@@ -29,8 +29,9 @@ export function BranchSheet({ reader, leaf, onClose }: { reader: Reader; leaf: s
   }, [reader, skeleton?.revision, leaf]);
   const row = mark.value;
   const sides = row && skeleton ? sidesOf(skeleton, row.row) : undefined;
+  const leave = useLeave(onClose);
   const goTo = (target: number) => {
-    onClose();
+    leave();
     reader.goToRow(target);
   };
   return <SheetBox title={<><span class="branch"><Icon name="branch" /></span> {t.branchTitle}</>} onClose={onClose}>

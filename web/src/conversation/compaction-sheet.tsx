@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { baseName, compact, visible } from '../format.ts';
 import { call, type Which } from '../rpc.ts';
-import { SheetBox } from '../sheet.tsx';
+import { SheetBox, useLeave } from '../sheet.tsx';
 import { texts } from '../text.ts';
 import type { ChatMessage, ViewRow } from '../wire.ts';
 import { compare, type Compacted, type Fate, type Origin } from './compacted.ts';
@@ -26,8 +26,9 @@ export function CompactionSheet({ reader, uuid, onClose }: { reader: Reader; uui
   useEffect(() => {
     load(reader, uuid).then((answer) => { found.value = answer; }, (error: Error) => { failure.value = error.message; });
   }, [reader, uuid]);
+  const leave = useLeave(onClose);
   const goTo = (record: string) => {
-    onClose();
+    leave();
     void reader.goToRecord(record);
   };
   const facts = found.value?.row.compaction;

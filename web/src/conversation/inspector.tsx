@@ -13,9 +13,8 @@ import type { Agent, ChangedFile, Stats, ToolCall, UsageResult } from '../wire.t
 import { ReplyTable } from '../replies.tsx';
 import { matcher } from './call-filter.ts';
 import type { Reader } from './reader.ts';
+import { TABS, type Tab } from './tabs.ts';
 
-export const TABS = ['calls', 'files', 'agents', 'context', 'usage'] as const;
-export type Tab = (typeof TABS)[number];
 
 export function Inspector({ reader, tab }: { reader: Reader; tab: Signal<Tab> }): JSX.Element {
   const t = texts.value;
@@ -64,17 +63,7 @@ type Order = 'time' | 'length' | 'tool' | 'state';
 const CALL_ROW = 44;
 
 function Calls({ reader }: { reader: Reader }): JSX.Element {
-  const { value: calls, error } = useAnswer(reader, async () => {
-    const found: ToolCall[] = [];
-    let cursor: string | null | undefined;
-    do {
-      const page = await call('history/tools', { ...reader.which, limit: 10_000, ...(cursor && { cursor }) });
-      // Arguments may be large, and the table does not show them.
-      found.push(...page.calls.map(({ input: _, ...rest }) => rest));
-      cursor = page.nextCursor;
-    } while (cursor);
-    return found;
-  });
+  const { value: calls, error } = useAnswer(reader, () => reader.calls());
   const words = useSignal('');
   const order = useSignal<Order>('time');
   const t = texts.value;

@@ -1,5 +1,5 @@
 /** The place of one conversation: head, outline, text, rail, inspector. */
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { render, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { ActionMenu, copyCommand, copyResume, repairCommand } from '../actions.tsx';
@@ -7,24 +7,23 @@ import { baseName, textOf, visible } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { register } from '../keys.ts';
 import { INVALID_PARAMS, NO_SUCH_SESSION, Refusal, call } from '../rpc.ts';
-import { LEVELS, amend, format, go, route, type Level, type Route, type Sheet } from '../route.ts';
+import { LEVELS, amend, format, go, route, type Beside, type Level, type Route, type Sheet } from '../route.ts';
 import { sessions } from '../session-list.ts';
 import { stars, toggleStar } from '../stars.ts';
-import { density, diffs, hasInspector, hasOutline, nextOf } from '../settings.ts';
+import { density, diffs, hasInspector, hasOutline, isWide, nextOf } from '../settings.ts';
 import { texts } from '../text.ts';
-import { complain } from '../toast.tsx';
-import type { Session } from '../wire.ts';
+import { complain, say } from '../toast.tsx';
+import type { Session, ViewRow } from '../wire.ts';
 import { FindBar } from './find.tsx';
-import { Inspector, TABS, type Tab } from './inspector.tsx';
 import { isFold } from './items.ts';
+import { TABS, type Tab } from './tabs.ts';
 import { ModelMessage } from './model.tsx';
 import { ModelNote } from './model-note.tsx';
 import { Outline } from './outline.tsx';
 import { Rail } from './rail.tsx';
 import { Reader, currentReader } from './reader.ts';
-import { ItemView, copyText, linkTo } from './rows.tsx';
+import { ItemView, copyNodes, copyText, fetchPart, linkTo } from './rows.tsx';
 import { RunningTurn } from './running.tsx';
-import { textOfNodes } from '../plain.ts';
 
 type ConversationRoute = Extract<Route, { place: 'conversation' }>;
 
@@ -32,8 +31,8 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
   const session = useSignal<Session | undefined>(undefined);
   const isUnknown = useSignal(false);
   const isFinding = useSignal(Boolean(at.find));
+  const compared = useRef<number | undefined>(undefined);
   const tab = useSignal<Tab>('calls');
-  const mark = useRef<number | undefined>(undefined);
   const which = { sessionId: at.session, ...(at.agent && { agentId: at.agent }), ...(at.workspace && { workspacePath: at.workspace }) };
   const reader = useMemo(() => new Reader(which, at.level), [at.session, at.agent, at.workspace]);
   useEffect(() => {
@@ -53,14 +52,16 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
       const item = reader.cursor.peek();
       return item !== undefined && !isFold(item) ? reader.store.row(item) : undefined;
     };
+    const t = () => texts.peek();
+    // A key that finds nothing says so.
+    const step = (rows: readonly number[], by: 1 | -1) => { if (!reader.stepTo(rows, by)) say(t().noneThere); };
     const stepFile = (by: 1 | -1) => {
-      const file = currentRow()?.tool?.file;
-      const known = reader.rowsOfKind('c').filter((row) => {
-        const tool = reader.store.row(row)?.tool;
-        return tool?.file === file && (tool?.added != null || tool?.removed != null);
-      });
-      return file ? reader.stepTo(known, by) : false;
+      const row = currentRow();
+      if (!row?.tool?.file) say(t().noFileHere);
+      else reader.stepToEdit(row, by).then((isThere) => { if (!isThere) say(t().noneThere); }, complain);
     };
+    const sheetOf = (row: ViewRow | undefined): Sheet | undefined => (row?.kind === 'k' && row.uuid ? { kind: 'compaction', of: row.uuid } : row?.kind === 'b' && row.leaf ? { kind: 'branch', of: row.leaf } : row?.tool?.file ? { kind: 'file', of: row.tool.file } : undefined);
+    const open = (sheet: Sheet) => go({ ...(route.peek() as ConversationRoute), sheet });
     const other = (by: 1 | -1) => {
       const list = sessions.peek();
       const next = list[list.findIndex(({ id }) => id === at.session) + by];
@@ -69,10 +70,19 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
     return register({
       find: () => { isFinding.value = true; },
       nextRow: () => reader.step(1), previousRow: () => reader.step(-1),
-      nextPrompt: () => reader.stepTo(reader.rowsOfKind('u'), 1), previousPrompt: () => reader.stepTo(reader.rowsOfKind('u'), -1),
-      nextError: () => reader.stepTo(reader.store.skeleton?.failedRows ?? [], 1), previousError: () => reader.stepTo(reader.store.skeleton?.failedRows ?? [], -1),
-      nextCompaction: () => reader.stepTo(reader.rowsOfKind('k'), 1), previousCompaction: () => reader.stepTo(reader.rowsOfKind('k'), -1),
-      nextEdit: () => stepFile(1), previousEdit: () => stepFile(-1), branch: () => reader.stepTo(reader.rowsOfKind('b'), 1),
+      nextPrompt: () => step(reader.rowsOfKind('u'), 1), previousPrompt: () => step(reader.rowsOfKind('u'), -1),
+      nextError: () => step(reader.store.skeleton?.failedRows ?? [], 1), previousError: () => step(reader.store.skeleton?.failedRows ?? [], -1),
+      nextCompaction: () => step(reader.rowsOfKind('k'), 1), previousCompaction: () => step(reader.rowsOfKind('k'), -1),
+      nextEdit: () => stepFile(1), previousEdit: () => stepFile(-1),
+      branch: () => {
+        // On the mark of a branch, the branch is compared; the key pressed again there goes on.
+        const row = currentRow();
+        const branches = reader.rowsOfKind('b');
+        if (row?.kind === 'b' && row.leaf && compared.current !== row.row) {
+          compared.current = row.row;
+          open({ kind: 'branch', of: row.leaf });
+        } else step(branches, 1);
+      },
       open: () => {
         const item = reader.cursor.peek();
         if (item !== undefined) void reader.toggle(item);
@@ -102,13 +112,19 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
         return true;
       },
       compare: () => {
-        const row = currentRow();
-        const sheet: Sheet | undefined = row?.kind === 'k' && row.uuid ? { kind: 'compaction', of: row.uuid } : row?.kind === 'b' && row.leaf ? { kind: 'branch', of: row.leaf } : row?.tool?.file ? { kind: 'file', of: row.tool.file } : undefined;
-        if (!sheet) return false;
-        go({ ...(route.peek() as ConversationRoute), sheet });
-        return true;
+        const sheet = sheetOf(currentRow());
+        if (sheet) open(sheet);
+        return sheet !== undefined;
       },
-      exportFile: () => go({ ...(route.peek() as ConversationRoute), sheet: { kind: 'export', of: 'html' } }),
+      beside: () => {
+        const { beside, ...now } = route.peek() as ConversationRoute;
+        const row = currentRow();
+        const sheet = sheetOf(row);
+        if (beside) amend(now);
+        else if (!isWide.peek()) say(t().tooNarrow);
+        else go({ ...now, beside: row?.tool?.agentId ? { kind: 'agent', of: row.tool.agentId } : sheet && sheet.kind !== 'export' ? { kind: sheet.kind, of: sheet.of } : { kind: 'session', of: '' } });
+      },
+      exportFile: () => open({ kind: 'export', of: 'html' }),
       nextSession: () => other(1), previousSession: () => other(-1),
       copyLink: () => {
         const row = currentRow();
@@ -117,11 +133,12 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
       copyText: () => {
         const row = currentRow();
         if (!row) return;
-        void reader.store.open(row.row).then((opened) => copyText(textOfNodes([...(opened?.nodes ?? []), ...(opened?.input ?? []), ...(opened?.output ?? [])]) || row.summary));
+        void reader.store.open(row.row).then((opened) => copyNodes([...(opened?.nodes ?? []), ...(opened?.input ?? []), ...(opened?.output ?? [])], fetchPart(reader, row.row), row.summary));
       },
       copyResume: () => { if (session.peek()) copyResume(session.peek()!); },
       star: () => toggleStar(at.session),
-      mark: () => { mark.current = reader.cursor.peek(); }, toMark: () => { if (mark.current !== undefined && !isFold(mark.current)) reader.goToRow(mark.current); },
+      mark: () => { if (reader.mark()) say(t().marked); },
+      toMark: () => void reader.goToMark().then((isThere) => { if (!isThere) say(t().noMark); }, complain),
       split: () => { diffs.value = nextOf(['unified', 'split'] as const, diffs.peek()); },
       close: () => {
         if (isFinding.peek()) {
@@ -129,6 +146,11 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
           return true;
         }
         if (document.querySelector('dialog[open]')) return false;
+        const { beside, ...now } = route.peek() as ConversationRoute;
+        if (beside && isWide.peek()) {
+          amend(now);
+          return true;
+        }
         history.back();
         return true;
       },
@@ -153,7 +175,8 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
   }, [at.record]);
 
   if (isUnknown.value) return <NoSession />;
-  return <div class="conversation" data-inspector={hasInspector.value} data-outline={hasOutline.value}>
+  const beside = isWide.value ? at.beside : undefined;
+  return <div class="conversation" data-inspector={hasInspector.value} data-outline={hasOutline.value} data-beside={beside ? 'yes' : undefined}>
     <ConversationHead reader={reader} at={at} session={known} />
     {!at.agent && reader.lostMessages.value > 0 && <LostNote count={reader.lostMessages.value} id={at.session} />}
     {isFinding.value && <FindBar key={at.agent ?? ''} reader={reader} start={at.find ?? ''} onClose={() => { isFinding.value = false; }} />}
@@ -161,7 +184,7 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
     <Transcript key={`${at.session} ${at.agent ?? ''} ${at.workspace ?? ''}`} reader={reader} record={at.record} isLive={sessions.peek().find(({ id }) => id === at.session)?.live ?? false}
       onStart={() => { isStarted.current = reader; void reader.loadCopies(); }} />
     <Rail reader={reader} />
-    {hasInspector.value === 'yes' && <Inspector reader={reader} tab={tab} />}
+    {beside ? <BesidePane key={`${beside.kind} ${beside.of}`} reader={reader} beside={beside} /> : hasInspector.value === 'yes' && <LaterInspector reader={reader} tab={tab} />}
     {at.sheet && <ConversationSheet key={at.sheet.kind === 'export' ? 'export' : `${at.sheet.kind} ${at.sheet.of}`} reader={reader} sheet={at.sheet} />}
   </div>;
 }
@@ -185,13 +208,29 @@ function ConversationSheet({ reader, sheet }: { reader: Reader; sheet: Sheet }):
   return AnySheet ? <AnySheet reader={reader} sheet={sheet} onClose={close} /> : null;
 }
 
+/** The inspector, which is loaded when it is shown: rows come first. */
+function LaterInspector({ reader, tab }: { reader: Reader; tab: Signal<Tab> }): JSX.Element {
+  const inspector = useSignal<typeof import('./inspector.tsx') | undefined>(undefined);
+  useEffect(() => { import('./inspector.tsx').then((module) => { inspector.value = module; }, complain); }, []);
+  const Content = inspector.value?.Inspector;
+  return Content ? <Content reader={reader} tab={tab} /> : <aside class="inspector" aria-label={texts.value.inspector} aria-busy="true" />;
+}
+
+/** What stands beside the conversation. */
+function BesidePane({ reader, beside }: { reader: Reader; beside: Beside }): JSX.Element {
+  const pane = useSignal<typeof import('./beside.tsx') | undefined>(undefined);
+  useEffect(() => { import('./beside.tsx').then((module) => { pane.value = module; }, complain); }, []);
+  const Content = pane.value?.BesideContent;
+  return <aside class="beside" aria-label={texts.value.besidePane}>{Content ? <Content reader={reader} beside={beside} /> : <p class="empty">{texts.value.loading}</p>}</aside>;
+}
+
 function ConversationHead({ reader, at, session }: { reader: Reader; at: ConversationRoute; session: Session | undefined }): JSX.Element {
   const t = texts.value;
   const { agent: _, record: __, ...outside } = at;
   const isLive = session?.live ?? false;
   return <section class="conversation-head" aria-label={t.conversation}>
     <a class="back" href={at.agent ? format(outside) : '/'} aria-label={at.agent ? t.backToSession : t.sessions} title={at.agent ? t.backToSession : t.sessions}>‹</a>
-    <h1 dir="auto">{at.agent && <span class="cause">{t.tabs.agents} {at.agent.slice(0, 8)} · </span>}{visible(session?.title ?? '') || (session ? t.untitled : at.session.slice(0, 8))}</h1>
+    <h1 dir="auto">{at.agent && <span class="cause">{t.subagent(at.agent.slice(0, 8))} · </span>}{visible(session?.title ?? '') || (session ? t.untitled : at.session.slice(0, 8))}</h1>
     <p class="facts">
       {isLive && <span class="live">● {t.live}</span>}
       {session?.writers && <span class="failed" title={t.writersHint}>⚠ {t.writers(session.writers)}</span>}

@@ -6,11 +6,12 @@ import { batch, computed, signal, type Signal } from '@preact/signals';
 import { List, type Key } from '../list/list.ts';
 import { Refusal, SEVERAL_SESSIONS, call, follow, type Which } from '../rpc.ts';
 import type { Level } from '../route.ts';
-import type { ChatMessage, Relation, Turn, ViewRow } from '../wire.ts';
+import type { ChatMessage, Relation, ToolCall, Turn, ViewRow } from '../wire.ts';
 import { Items, foldOf, isFold, turnOfFold, type Item } from './items.ts';
 import { estimate } from './estimate.ts';
 import { neighbour } from './skeleton.ts';
 import { loadModel } from './model-messages.ts';
+import { nextEdit } from './moments.ts';
 import { Store } from './store.ts';
 
 /** How far below the top edge a row is shown: the pinned prompt covers that much. */
@@ -85,7 +86,12 @@ export class Reader {
   /** Counts up some time after the session has grown: tables beside the conversation are loaded again. */
   readonly grown = signal(0);
 
-  constructor(readonly which: Which, level: Level) {
+  /** How high the rows of subagents were that are shown inside of their cards. */
+  readonly inlineHeights = new Map<string, number>();
+  #calls: { revision: string; found: Promise<readonly ToolCall[]> } | undefined;
+
+  /** A reader inside of another one has no connection of its own: it looks for new rows when the outer one has some. */
+  constructor(readonly which: Which, level: Level, readonly outer?: Reader) {
     this.level.value = level;
     this.store = new Store(which, (rows) => this.#arrived(rows), (error) => { this.failure.value = error; }, () => this.#changed());
   }
@@ -98,16 +104,27 @@ export class Reader {
       this.failure.value = error as Error;
       return;
     }
+    // The card of a subagent may have left the screen meanwhile.
+    if (this.#isStopped) return;
     this.#rebuild();
     const seen = Number(localStorage.getItem(this.#memory('seen')) ?? Number.NaN);
     const total = this.store.skeleton!.total;
     if (seen < total) this.unread.value = seen;
     localStorage.setItem(this.#memory('seen'), String(total));
     if (!(record && await this.goToRecord(record)) && !this.#restorePlace() && isLive) this.toEnd();
+    if (this.#isStopped) return;
     this.#isSaving = true;
     addEventListener('pagehide', this.#savePlace);
     if (this.level.value === 'model') void this.loadModel();
     void this.#loadTurns();
+    if (this.outer) {
+      let isFirst = true;
+      this.#unfollow = this.outer.grown.subscribe(() => {
+        if (!isFirst) this.#changed();
+        isFirst = false;
+      });
+      return;
+    }
     this.#unfollow = follow({ sessionId: this.which.sessionId, workspacePath: this.which.workspacePath, agentId: this.which.agentId, offset: String(this.store.skeleton!.offset) }, {
       connected: () => { this.isConnected.value = true; },
       lost: () => { this.isConnected.value = false; },
@@ -272,6 +289,55 @@ export class Reader {
     const row = neighbour(rows, by > 0 ? Math.floor(from) : Math.ceil(from), by);
     if (row !== undefined) this.goToRow(row);
     return row !== undefined;
+  }
+
+  /** The calls of the transcript, in its order and without their arguments. They are asked for again when the transcript has grown. */
+  calls(): Promise<readonly ToolCall[]> {
+    const revision = this.store.skeleton?.revision ?? '';
+    if (this.#calls?.revision !== revision) {
+      const found = this.#loadCalls();
+      this.#calls = { revision, found };
+      found.catch(() => { this.#calls = undefined; });
+    }
+    return this.#calls!.found;
+  }
+
+  async #loadCalls(): Promise<readonly ToolCall[]> {
+    const found: ToolCall[] = [];
+    let cursor: string | null | undefined;
+    do {
+      const page = await call('history/tools', { ...this.which, limit: 10_000, ...(cursor && { cursor }) });
+      // Arguments may be large, and no table shows them.
+      found.push(...page.calls.map(({ input: _, ...rest }) => rest));
+      cursor = page.nextCursor;
+    } while (cursor);
+    return found;
+  }
+
+  /** Goes to the next edit of the file that a row is about, or to the one before. Returns whether there is one. */
+  async stepToEdit(row: ViewRow, by: 1 | -1): Promise<boolean> {
+    const file = row.tool?.file;
+    if (!file) return false;
+    const all = (await this.calls()).filter((one) => one.files.includes(file));
+    const here = all.findIndex(({ id, line }) => (row.tool!.id ? id === row.tool!.id : line === row.line));
+    const wanted = nextEdit(all, here, by);
+    if (!wanted) return false;
+    const { row: found } = await call('history/locate', { ...this.which, ...(wanted.id ? { callId: wanted.id } : { line: wanted.line }) });
+    this.goToRow(found);
+    return true;
+  }
+
+  /** Marks the row of the cursor. Returns whether it has a name. */
+  mark(): boolean {
+    const item = this.cursor.value;
+    const record = item !== undefined && !isFold(item) ? this.recordOf(item) : undefined;
+    if (record) sessionStorage.setItem(this.#memory('mark'), record);
+    return record !== undefined;
+  }
+
+  async goToMark(): Promise<boolean> {
+    const record = sessionStorage.getItem(this.#memory('mark'));
+    return record !== null && this.goToRecord(record);
   }
 
   rowsOfKind(kind: string): number[] {

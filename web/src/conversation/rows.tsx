@@ -1,16 +1,17 @@
 /** The rows of a conversation as elements: prompts, answers, cards of calls, fold lines, marks. */
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Icon, STATE_ICONS, toolIcon } from '../icons.tsx';
 import { clock, compact, duration, fullTime, textOf, visible, withoutColours } from '../format.ts';
 import { Nodes, type FetchPart } from '../nodes.tsx';
 import { call } from '../rpc.ts';
-import { format, type Sheet } from '../route.ts';
+import { format, type Beside, type Sheet } from '../route.ts';
+import { isWide } from '../settings.ts';
 import { language, texts, word } from '../text.ts';
-import { say } from '../toast.tsx';
+import { complain, say } from '../toast.tsx';
 import { textOfNodes } from '../plain.ts';
 import { sessions } from '../session-list.ts';
-import type { Relation, ViewRow, ViewTool } from '../wire.ts';
+import type { Relation, ViewNode, ViewRow, ViewTool } from '../wire.ts';
 import { changesOf, type FileChange } from './changes.ts';
 import { LONG_PROMPT } from './estimate.ts';
 import { factsOf } from './facts.ts';
@@ -145,23 +146,27 @@ function Head({ reader, row, children }: { reader: Reader; row: ViewRow; childre
   </button>;
 }
 
-function Body({ reader, row, children }: { reader: Reader; row: ViewRow; children?: ComponentChildren }): JSX.Element | null {
+/** The content of an open card. If it is alone, what the card has besides says what input and output would say. */
+function Body({ reader, row, isAlone, children }: { reader: Reader; row: ViewRow; isAlone?: boolean; children?: ComponentChildren }): JSX.Element | null {
   if (!reader.isOpen(row.row)) return null;
   const opened = reader.opened(row.row);
   const part = fetchPart(reader, row.row);
   if (!opened) return <div class="card-body"><p class="quiet">{texts.value.loading}</p></div>;
   return <div class="card-body">
     {opened.nodes && opened.nodes.length > 0 && <div class="prose"><Nodes nodes={opened.nodes} part={part} /></div>}
-    {opened.input && opened.input.length > 0 && <div role="group" aria-label={texts.value.input} class="in"><Nodes nodes={opened.input} part={part} /></div>}
-    {opened.output && opened.output.length > 0 && <div role="group" aria-label={texts.value.output} class="out"><Nodes nodes={opened.output} part={part} /></div>}
+    {!isAlone && opened.input && opened.input.length > 0 && <div role="group" aria-label={texts.value.input} class="in"><Nodes nodes={opened.input} part={part} /></div>}
+    {!isAlone && opened.output && opened.output.length > 0 && <div role="group" aria-label={texts.value.output} class="out"><Nodes nodes={opened.output} part={part} /></div>}
     <Masked count={opened.masked} />
     {children}
   </div>;
 }
 
+/** The summary of reasoning of which the file has no text. */
+const NOT_STORED = 'not stored';
+
 function Line({ reader, row, icon, name }: { reader: Reader; row: ViewRow; icon: JSX.Element; name: string }): JSX.Element {
   return <div class="card quiet-card">
-    <Head reader={reader} row={row}>{icon}<b>{name}</b><span class="title" dir="auto">{visible(withoutColours(row.summary)) || (row.kind === 't' ? texts.value.notStored : '')}</span></Head>
+    <Head reader={reader} row={row}>{icon}<b>{name}</b><span class="title" dir="auto">{row.kind === 't' && (!row.summary || row.summary === NOT_STORED) ? texts.value.notStored : visible(withoutColours(row.summary))}</span></Head>
     <Body reader={reader} row={row} />
   </div>;
 }
@@ -169,6 +174,7 @@ function Line({ reader, row, icon, name }: { reader: Reader; row: ViewRow; icon:
 function CallCard({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
   const tool = row.tool ?? { name: '?', title: row.summary, state: 'pending', facts: [] } as ViewTool;
   const t = texts.value;
+  const [isMissing, setMissing] = useState(false);
   const isFailed = tool.state !== 'ok' && tool.state !== 'pending';
   // A reason that is a sentence has a line of its own; an exit code is short enough for the first one.
   const facts = factsOf(tool, t.facts);
@@ -186,7 +192,7 @@ function CallCard({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Elemen
       {isRunning ? <Running since={row.timestamp ?? undefined} /> : <span class="state" role="img" aria-label={t.states[tool.state]} title={t.states[tool.state]}>{STATE_ICONS[tool.state]}</span>}
     </Head>
     {isFailed && reason && !reader.isOpen(row.row) && <p class="reason" dir="auto">{visible(reason)}</p>}
-    <Body reader={reader} row={row}><CallActions reader={reader} row={row} tool={tool} /></Body>
+    <Body reader={reader} row={row} isAlone={tool.agentId !== undefined && tool.agentId !== null && !isMissing}>{tool.agentId && <AgentRows reader={reader} agent={tool.agentId} onMissing={() => setMissing(true)} />}<CallActions reader={reader} row={row} tool={tool} /></Body>
     {tool.agentId && <a class="agent-link" href={format({ place: 'conversation', session: reader.which.sessionId, level: reader.level.value, agent: tool.agentId, ...(reader.which.workspacePath && { workspace: reader.which.workspacePath }) })}>{t.openAgent} →</a>}
   </div>;
 }
@@ -197,15 +203,24 @@ function isRunningNow(reader: Reader, row: ViewRow): boolean {
   return reader.isLive.value && skeleton.turnOf(row.row) === skeleton.turns.length - 1;
 }
 
+/** The rows of a subagent in the card of its call, with the same cards: its prompt, its work and its answer. */
+function AgentRows({ reader, agent, onMissing }: { reader: Reader; agent: string; onMissing(): void }): JSX.Element {
+  const [module, setModule] = useState<typeof import('./agent-rows.tsx')>();
+  useEffect(() => { import('./agent-rows.tsx').then(setModule, complain); }, []);
+  const Inline = module?.InlineAgent;
+  return Inline ? <Inline reader={reader} agent={agent} onMissing={onMissing} /> : <p class="quiet">{texts.value.loading}</p>;
+}
+
 function CallActions({ reader, row, tool }: { reader: Reader; row: ViewRow; tool: ViewTool }): JSX.Element {
   const t = texts.value;
   const opened = reader.opened(row.row);
-  const copy = (text: string) => () => void copyText(text);
+  const copy = (nodes: readonly ViewNode[]) => () => void copyNodes(nodes, fetchPart(reader, row.row));
   return <div class="card-actions">
-    {opened?.input && <button type="button" class="quiet" onClick={copy(textOfNodes(opened.input))}>{t.copyInput}</button>}
-    {opened?.output && <button type="button" class="quiet" onClick={copy(textOfNodes(opened.output))}>{t.copyOutput}</button>}
-    {tool.file && <button type="button" class="quiet" onClick={copy(tool.file)}>{t.copyPath}</button>}
+    {opened?.input && <button type="button" class="quiet" onClick={copy(opened.input)}>{t.copyInput}</button>}
+    {opened?.output && <button type="button" class="quiet" onClick={copy(opened.output)}>{t.copyOutput}</button>}
+    {tool.file && <button type="button" class="quiet" onClick={() => void copyText(tool.file!)}>{t.copyPath}</button>}
     {tool.file && <SheetLink reader={reader} sheet={{ kind: 'file', of: tool.file }} label={t.fileHistory} />}
+    {isWide.value && !reader.outer && (tool.agentId || tool.file) && <a class="sheet-link" href={besideAddress(reader, tool)}>{t.openBeside}</a>}
     <button type="button" class="quiet" onClick={() => void copyText(new URL(linkTo(reader, row), location.href).href)}>{t.copyLink}</button>
   </div>;
 }
@@ -213,6 +228,18 @@ function CallActions({ reader, row, tool }: { reader: Reader; row: ViewRow; tool
 export async function copyText(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
   say(texts.value.copied);
+}
+
+/** Copies content with what was left out of it; says how much is still missing if it is too long. */
+export async function copyNodes(nodes: readonly ViewNode[], part: FetchPart, fallback = ''): Promise<void> {
+  const { whole } = await import('../whole.ts');
+  try {
+    const { nodes: all, missing } = await whole(nodes, part);
+    await navigator.clipboard.writeText(textOfNodes(all) || fallback);
+    say(missing > 0 ? texts.value.copiedWithout(missing) : texts.value.copied);
+  } catch (error) {
+    complain(error);
+  }
 }
 
 /** The address of a row. */
@@ -223,6 +250,13 @@ export function linkTo(reader: Reader, row: ViewRow): string {
     place: 'conversation', session: sessionId, level: reader.level.value,
     ...(agentId && { agent: agentId }), ...(workspacePath && { workspace: workspacePath }), ...(record && { record }),
   });
+}
+
+/** The address that shows the subagent or the file of a call beside its conversation. */
+function besideAddress(reader: Reader, tool: ViewTool): string {
+  const { sessionId, agentId, workspacePath } = reader.which;
+  const beside: Beside = tool.agentId ? { kind: 'agent', of: tool.agentId } : { kind: 'file', of: tool.file! };
+  return format({ place: 'conversation', session: sessionId, level: reader.level.value, beside, ...(agentId && { agent: agentId }), ...(workspacePath && { workspace: workspacePath }) });
 }
 
 /** A link to what is shown over the conversation. */

@@ -78,6 +78,11 @@ export class List {
     return this.#layout.isAtEnd;
   }
 
+  /** How high all rows are together; those that were never on the screen are estimated. */
+  get total(): number {
+    return this.#layout.total;
+  }
+
   /** Whether the end of the list stays at the bottom of the screen when the list grows. */
   get following(): boolean {
     return this.#layout.following;

@@ -4,12 +4,12 @@ import { bytes, compact } from '../format.ts';
 const s = (count: number, one: string, many = `${one}s`) => `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
 export const en = {
-  name: 'English',
   sessions: 'Sessions', search: 'Search', usage: 'Usage', health: 'Health', conversation: 'Conversation',
   palette: 'Find anything', privacy: 'All data is from this disk and stays there.', readOnly: 'read-only',
-  skip: 'Skip to the content', live: 'live', offline: 'connection lost, trying again', loading: 'Loading…', failedToLoad: 'This could not be loaded:',
-  retry: 'Try again', close: 'Close', cancel: 'Cancel', copied: 'Copied', undo: 'Undo', more: 'Show more', none: 'None', yes: 'yes', no: 'no',
-  theme: 'Theme', themes: { auto: 'system', light: 'light', dark: 'dark', contrast: 'high contrast' }, language: 'Language', help: 'Keys',
+  skip: 'Skip to the content', live: 'live', offline: 'connection lost, trying again', loading: 'Loading…', refusal: (code: number, message: string) => (code === 0 ? 'The server does not answer.' : message), failedToLoad: 'This could not be loaded:',
+  retry: 'Try again', close: 'Close', cancel: 'Cancel', copied: 'Copied', copiedWithout: (lines: number) => `Copied without the last ${s(lines, 'line')}: that is too much for the clipboard`, undo: 'Undo', more: 'Show more', none: 'None', yes: 'yes', no: 'no',
+  theme: 'Theme', themes: { auto: 'system', light: 'light', dark: 'dark', contrast: 'high contrast' }, language: 'Language', help: 'Keys', keyHint: 'A key can be changed: choose it here.', pressKey: 'Press the new key; Escape keeps the old one.', keySecond: (first: string) => `${first} and another key: press that one.`,
+  keyTaken: (keys: string, other: string) => `${keys} no longer calls: ${other}`, changeKey: (name: string) => `Change the key of: ${name}`, resetKeys: 'Reset all keys', noneThere: 'There is none in this direction.', noFileHere: 'Choose a row with a file first.', marked: 'Marked', tooNarrow: 'The window is too narrow for something beside the conversation.', besidePane: 'Beside the conversation', besideChoose: 'A session beside this one', besideHint: 'The key opens a subagent, a file, a branch or a compaction if the chosen row has one.', openBeside: 'Beside', noMark: 'No row of this conversation is marked.',
   density: 'Density', densities: { compact: 'compact', normal: 'normal', roomy: 'roomy' },
 
   signInTitle: 'This tab has no access to the sessions yet',
@@ -40,13 +40,13 @@ export const en = {
     lines: (count: number) => s(count, 'line'), files: (count: number) => s(count, 'file'), tool_calls: (count: number) => s(count, 'tool call'), tokens: (count: number) => `${compact(count)} tokens`, bytes: (count: number) => bytes(count),
     status: (count: number) => String(count), exit: (count: number) => `exit ${count}`, no_output: () => 'no output', background: () => 'in the background', new_file: () => 'new file', replaced: () => 'replaced',
   } as Record<string, (count: number) => string>,
-  nodeNotes: { pending: 'The file has no result of this call.', stderr: 'standard error', 'not-stored': 'The file does not have the text of this reasoning.' } as Record<string, string>,
+  nodeNotes: { pending: 'The file has no result of this call.', stderr: 'standard error', 'not-stored': 'The file does not have the text of this reasoning.', left: 'More follows, which is too long to be shown here. `annals show` prints it.' } as Record<string, string>,
   /** Words of the protocol in this language; those that are missing are shown as they are. */
   words: {} as Record<string, string>,
   lines: (count: number) => s(count, 'line'), running: 'running',
-  showAll: (lines: number, size: string) => `show ${s(lines, 'more line')}${size ? ` (${size})` : ''}`, showFirst: (lines: number) => `show ${s(lines, 'line')} more`,
+  showAll: (lines: number, size: string) => `show ${s(lines, 'more line')}${size ? ` (${size})` : ''}`, showFromStart: 'show from the start', showAbove: (lines: number, all: number, size: string) => `show ${lines.toLocaleString('en')} of ${s(all, 'line')} above${size ? ` (${size})` : ''}`, showFirst: (lines: number) => `show ${s(lines, 'line')} more`,
   copyInput: 'Copy input', copyOutput: 'Copy output', copyPath: 'Copy path', copyLink: 'Copy link', copyText: 'Copy text', split: 'Side by side', unified: 'Unified',
-  input: 'Input', output: 'Output', openAgent: 'Open the subagent', backToSession: 'Back to the session',
+  input: 'Input', output: 'Output', openAgent: 'Open the subagent', subagent: (id: string) => `Subagent ${id}`, backToSession: 'Back to the session',
   states: { ok: 'done', error: 'failed', pending: 'no result', interrupted: 'interrupted', denied: 'refused', cancelled: 'cancelled' },
   masked: (count: number) => `${s(count, 'value')} masked, because ${count === 1 ? 'it looks' : 'they look'} like secrets`,
   compacted: 'compacted', kept: (count: number) => `kept ${s(count, 'message')}`, idle: (time: string) => `${time} later`,
@@ -68,7 +68,7 @@ export const en = {
   readAgain: 'Read again after the compaction', nothingReadAgain: 'No file that was read before was read again.', noCompaction: 'This entry is not a compaction.', beforeAfter: 'before / after',
   showInConversation: 'Show in the conversation', branchTitle: 'A branch and what the conversation went on with', compareBranch: 'compare', noBranch: 'This entry is not on a branch that was left.',
   leftSide: (entries: number) => `The branch that was left${entries > 0 ? `: ${s(entries, 'entry', 'entries')}` : ''}`, liveSide: 'The live conversation: a resume goes on here', noChangesHere: 'no file changed', nothingHere: 'Nothing follows.',
-  fileHistory: 'History of the file', noMoments: 'No call of this conversation names this file, and there is no copy of it.', moments: 'Moment in the history of the file', moment: (at: number, total: number) => `${at} of ${total.toLocaleString('en')}`, version: (version: number) => `Version ${version}`,
+  fileHistory: 'History of the file', inAllSessions: 'Show all sessions', otherSessions: (done: number, of: number) => (done < of ? `${done} of ${s(of, 'other session')} read` : `with ${s(of, 'other session')}`), noMoments: 'No call of this conversation names this file, and there is no copy of it.', moments: 'Moment in the history of the file', moment: (at: number, total: number) => `${at} of ${total.toLocaleString('en')}`, version: (version: number) => `Version ${version}`,
   sinceVersion: (version: number) => `Changes since version ${version}`, wholeFile: 'Whole file', noDifference: 'Both versions are the same.',
   modelNow: 'now', modelAt: (turn: number, at: number, total: number) => `turn ${turn}, ${at.toLocaleString('en')} of ${total.toLocaleString('en')}`, modelSlider: 'Entry at which the session would be resumed', modelToNow: 'Back to now',
   modelMessagesThen: (count: number, tokens: string) => `${s(count, 'message')}, ≈ ${tokens} tokens of text: what Claude Code would have sent then`,
@@ -110,9 +110,9 @@ export const en = {
   keys: {
     palette: 'Find anything', find: 'Find in the conversation', nextRow: 'Next row', previousRow: 'Previous row', nextPrompt: 'Next prompt', previousPrompt: 'Previous prompt',
     nextError: 'Next error', previousError: 'Previous error', nextCompaction: 'Next compaction', previousCompaction: 'Previous compaction', nextEdit: 'Next edit of this file', previousEdit: 'Previous edit of this file',
-    branch: 'Next branch', open: 'Open or close the card', openTurn: 'Open or close the turn', openAll: 'Open or close all turns', read: 'Read', work: 'Work', model: 'Model', raw: 'Raw', inspector: 'Inspector', nextTab: 'Next tab', previousTab: 'Previous tab', outline: 'Outline',
+    branch: 'Next branch; compare it', open: 'Open or close the card', openTurn: 'Open or close the turn', openAll: 'Open or close all turns', read: 'Read', work: 'Work', model: 'Model', raw: 'Raw', inspector: 'Inspector', nextTab: 'Next tab', previousTab: 'Previous tab', outline: 'Outline', beside: 'Split: something beside the conversation',
     start: 'Start', end: 'End, and follow', sessions: 'Sessions', search: 'Search', usage: 'Usage', health: 'Health', out: 'Out of the subagent', into: 'Into the subagent',
-    nextSession: 'Next session', previousSession: 'Previous session', copyLink: 'Copy link to the row', copyText: 'Copy the row as text', copyResume: 'Copy resume command', theme: 'Theme', split: 'Side-by-side diffs', close: 'Close, then back', help: 'List the keys',
+    nextSession: 'Next session', previousSession: 'Previous session', copyLink: 'Copy link to the row', copyText: 'Copy the row as Markdown', copyResume: 'Copy resume command', theme: 'Theme', split: 'Side-by-side diffs', close: 'Close, then back', help: 'List the keys',
     star: 'Star the session', mark: 'Mark the row', toMark: 'Go to the mark', compare: 'Compaction, branch or file of the row', exportFile: 'Export',
   },
 };

@@ -2,15 +2,24 @@
 import { bytes, compact } from '../format.ts';
 import type { Texts } from './en.ts';
 
+/** Why the server refused a request, by the code of the protocol. */
+export const REFUSALS: Record<number, string> = {
+  0: '服务器没有回应。', 401: '令牌无效。', [-32601]: '此服务器没有这个功能。', [-32602]: '请求的参数不对', [-32603]: '服务器内部出错', [-32800]: '请求已取消。', [-32002]: '没有这样的会话、代理或条目。', [-32010]: '有多个会话或代理使用此标识。',
+  [-32011]: '另一个进程正在写入此会话，因此没有改动它。', [-32012]: '服务器拒绝此操作：它是只读的，或者文件不在 Claude Code 的文件夹中。', [-32013]: '文件已被替换，请重新加载。', [-32014]: '此服务器不支持这个操作', [-32015]: '与磁盘上的内容冲突，没有改动任何文件',
+  [-32016]: '无法读取文件', [-32017]: '请求太长。', [-32018]: 'Claude Code 不会恢复此会话，因此没有模型视图。', [-32019]: '订阅太多。', [-32020]: '此服务器不允许显示被遮盖的机密。',
+};
+/** Codes with many reasons: the words of the server say which one it is. */
+const EXACT = new Set([-32602, -32603, -32014, -32015, -32016]);
+
 const n = (count: number) => count.toLocaleString('zh');
 
 export const zh: Texts = {
-  name: '中文',
   sessions: '会话', search: '搜索', usage: '用量', health: '健康', conversation: '对话',
   palette: '查找一切', privacy: '所有数据都来自本机磁盘，并且只留在本机。', readOnly: '只读',
-  skip: '跳到内容', live: '实时', offline: '连接中断，正在重试', loading: '加载中…', failedToLoad: '无法加载：',
-  retry: '重试', close: '关闭', cancel: '取消', copied: '已复制', undo: '撤销', more: '显示更多', none: '无', yes: '是', no: '否',
-  theme: '主题', themes: { auto: '跟随系统', light: '浅色', dark: '深色', contrast: '高对比度' }, language: '语言', help: '快捷键',
+  skip: '跳到内容', live: '实时', offline: '连接中断，正在重试', loading: '加载中…', refusal: (code, message) => (code in REFUSALS ? `${REFUSALS[code]!}${EXACT.has(code) ? `（${message}）` : ''}` : message), failedToLoad: '无法加载：',
+  retry: '重试', close: '关闭', cancel: '取消', copied: '已复制', copiedWithout: (lines) => `已复制，但缺少最后 ${n(lines)} 行：剪贴板放不下`, undo: '撤销', more: '显示更多', none: '无', yes: '是', no: '否',
+  theme: '主题', themes: { auto: '跟随系统', light: '浅色', dark: '深色', contrast: '高对比度' }, language: '语言', help: '快捷键', keyHint: '快捷键可以更改：在这里选择它。', pressKey: '请按新的键；Esc 保留原来的键。', keySecond: (first) => `${first} 之后再按一个键。`,
+  keyTaken: (keys, other) => `${keys} 不再用于：${other}`, changeKey: (name) => `更改快捷键：${name}`, resetKeys: '恢复所有快捷键', noneThere: '这个方向没有了。', noFileHere: '请先选择带文件的一行。', marked: '已标记', tooNarrow: '窗口太窄，放不下旁边的内容。', besidePane: '对话旁边', besideChoose: '在旁边打开一个会话', besideHint: '如果所选的行有子代理、文件、分支或压缩，此键会直接打开它。', openBeside: '在旁边', noMark: '此对话没有标记的行。',
   density: '密度', densities: { compact: '紧凑', normal: '普通', roomy: '宽松' },
 
   signInTitle: '此标签页还没有访问会话的权限',
@@ -39,7 +48,7 @@ export const zh: Texts = {
     lines: (count) => `${n(count)} 行`, files: (count) => `${n(count)} 个文件`, tool_calls: (count) => `${n(count)} 次工具调用`, tokens: (count) => `${compact(count)} 词元`, bytes: (count) => bytes(count),
     status: (count) => String(count), exit: (count) => `退出码 ${count}`, no_output: () => '没有输出', background: () => '在后台运行', new_file: () => '新文件', replaced: () => '已替换',
   },
-  nodeNotes: { pending: '文件中没有这次调用的结果。', stderr: '标准错误', 'not-stored': '文件中没有这段思考的文字。' },
+  nodeNotes: { pending: '文件中没有这次调用的结果。', stderr: '标准错误', 'not-stored': '文件中没有这段思考的文字。', left: '后面还有内容，太长而无法在此显示。`annals show` 会打印它。' },
   words: {
     prompt: '提示', queued: '排队的提示', ide_selection: '编辑器中的选区', ide_opened_file: '编辑器打开的文件', command: '命令', bash: '命令行', task_notification: '任务通知', compact_summary: '压缩摘要', skill: '技能', teammate: '队友', hook: '钩子',
     tool_result: '工具结果', output: '输出', interrupt: '中断', injected: '注入的文字', request_error: '请求失败', image: '图片', document: '文档', compaction: '压缩', retry: '重试', replaced: '被替换的结果', notice: '通知', context: '附加内容', block: '内容块', notification: '通知',
@@ -49,9 +58,9 @@ export const zh: Texts = {
     file_not_found: '找不到文件', permission: '没有权限', unknown_command: '未知命令', port_in_use: '端口被占用', syntax: '语法错误', api: '接口错误', connection: '连接错误', crash: '崩溃', other: '其他',
   } as Record<string, string>,
   lines: (count) => `${n(count)} 行`, running: '运行中',
-  showAll: (lines, size) => `显示其余 ${n(lines)} 行${size ? `（${size}）` : ''}`, showFirst: (lines) => `再显示 ${n(lines)} 行`,
+  showAll: (lines, size) => `显示其余 ${n(lines)} 行${size ? `（${size}）` : ''}`, showFromStart: '从头显示', showAbove: (lines, all, size) => `显示上方 ${n(all)} 行中的 ${n(lines)} 行${size ? `（${size}）` : ''}`, showFirst: (lines) => `再显示 ${n(lines)} 行`,
   copyInput: '复制输入', copyOutput: '复制输出', copyPath: '复制路径', copyLink: '复制链接', copyText: '复制文本', split: '并排', unified: '合并',
-  input: '输入', output: '输出', openAgent: '打开子代理', backToSession: '回到会话',
+  input: '输入', output: '输出', openAgent: '打开子代理', subagent: (id) => `子代理 ${id}`, backToSession: '回到会话',
   states: { ok: '完成', error: '失败', pending: '没有结果', interrupted: '被中断', denied: '被拒绝', cancelled: '已取消' },
   masked: (count) => `${n(count)} 个值看起来像机密，已被遮盖`,
   compacted: '已压缩', kept: (count) => `保留 ${n(count)} 条消息`, idle: (time) => `${time} 之后`,
@@ -73,7 +82,7 @@ export const zh: Texts = {
   readAgain: '压缩后又读取的文件', nothingReadAgain: '之前读过的文件都没有再次读取。', noCompaction: '此条目不是压缩。', beforeAfter: '之前 / 之后',
   showInConversation: '在对话中显示', branchTitle: '一个分支，以及对话后来的走向', compareBranch: '比较', noBranch: '此条目不在被离开的分支上。',
   leftSide: (entries) => `被离开的分支${entries > 0 ? `：${n(entries)} 条` : ''}`, liveSide: '当前对话：恢复会话时从这里继续', noChangesHere: '没有文件被修改', nothingHere: '后面没有内容。',
-  fileHistory: '文件历史', noMoments: '此对话没有调用提到这个文件，也没有它的副本。', moments: '文件历史中的时刻', moment: (at, total) => `${at} / ${n(total)}`, version: (version) => `版本 ${version}`,
+  fileHistory: '文件历史', inAllSessions: '显示所有会话', otherSessions: (done, of) => (done < of ? `已读 ${n(done)} / ${n(of)} 个其他会话` : `包括另外 ${n(of)} 个会话`), noMoments: '此对话没有调用提到这个文件，也没有它的副本。', moments: '文件历史中的时刻', moment: (at, total) => `${at} / ${n(total)}`, version: (version) => `版本 ${version}`,
   sinceVersion: (version) => `相对版本 ${version} 的变化`, wholeFile: '整个文件', noDifference: '两个版本相同。',
   modelNow: '现在', modelAt: (turn, at, total) => `第 ${turn} 轮，${n(at)} / ${n(total)}`, modelSlider: '从哪个条目恢复会话', modelToNow: '回到现在',
   modelMessagesThen: (count, tokens) => `${n(count)} 条消息，约 ${tokens} 个文本词元：当时恢复会话 Claude Code 会发送的内容`,
@@ -115,9 +124,9 @@ planShow: '显示修复计划', planHide: '收起修复计划', planEmpty: '没�
   keys: {
     palette: '查找一切', find: '在对话中查找', nextRow: '下一行', previousRow: '上一行', nextPrompt: '下一个提示', previousPrompt: '上一个提示',
     nextError: '下一个错误', previousError: '上一个错误', nextCompaction: '下一次压缩', previousCompaction: '上一次压缩', nextEdit: '此文件的下一次修改', previousEdit: '此文件的上一次修改',
-    branch: '下一个分支', open: '打开或关闭卡片', openTurn: '打开或关闭本轮', openAll: '打开或关闭所有轮', read: '阅读', work: '过程', model: '模型', raw: '原始', inspector: '检查器', nextTab: '下一个标签', previousTab: '上一个标签', outline: '大纲',
+    branch: '下一个分支；比较它', open: '打开或关闭卡片', openTurn: '打开或关闭本轮', openAll: '打开或关闭所有轮', read: '阅读', work: '过程', model: '模型', raw: '原始', inspector: '检查器', nextTab: '下一个标签', previousTab: '上一个标签', outline: '大纲', beside: '分栏：在旁边显示其他内容',
     start: '开头', end: '末尾并跟随', sessions: '会话', search: '搜索', usage: '用量', health: '健康', out: '离开子代理', into: '进入子代理',
-    nextSession: '下一个会话', previousSession: '上一个会话', copyLink: '复制此行链接', copyText: '复制此行文本', copyResume: '复制恢复命令', theme: '主题', split: '并排显示差异', close: '关闭，然后返回', help: '列出快捷键',
+    nextSession: '下一个会话', previousSession: '上一个会话', copyLink: '复制此行链接', copyText: '以 Markdown 复制此行', copyResume: '复制恢复命令', theme: '主题', split: '并排显示差异', close: '关闭，然后返回', help: '列出快捷键',
     star: '给会话加星标', mark: '标记此行', toMark: '跳到标记', compare: '此行的压缩、分支或文件', exportFile: '导出',
   },
 };

@@ -3,13 +3,15 @@
 //! Rows are found once for an open session; when its file has grown, only what is new is read. A revision names the rows that a
 //! viewer knows by their number and a hash, so that the server remembers nothing about viewers.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use annals_engine::end_of_lines;
+use annals_engine::{SpilledFile, SymlinkGuard, end_of_lines};
 use annals_proto::{self as wire, ErrorCode, OpenRows};
-use annals_render::{Filter, Found, Open, Outline, Rows, line_count, slice};
+use annals_render::{Filter, Found, Open, Outline, Piece, Rows, StoredText, line_count, slice};
 use annals_transcript::checkpoint::{Change, Checkpoint};
+use annals_transcript::entry::view::SpilledOutput;
 use annals_transcript::full_view::Step;
 
 use super::page::gather;
@@ -85,15 +87,18 @@ impl Api {
         let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
         let file = self.transcript(&params.session_id, workspace, agent)?;
         let (outlines, masking, cancelled) = (self.outlines.clone(), masking.cloned(), cancelled.clone());
+        let guard = self.engine.symlink_guard();
         self.with_session(&file, None, move |reading| {
             let outline = outlines.of(reading)?;
             let count = count_of(reading, &outline, &params.revision).ok_or_else(stale)?;
+            let open_stored = |spilled: &SpilledOutput<'_>| stored(reading, spilled, &guard);
             let end = params.from.saturating_add(params.count.min(MOST_ROWS)).min(count);
             let rows = Rows::new(
                 &reading.conversation,
                 &outline,
                 masking.as_ref().map(|masking| masking as &dyn Filter),
-            );
+            )
+            .with_stored_outputs(&open_stored);
             let open = |row: usize| match &params.open {
                 Some(OpenRows::All(true)) => Open::First,
                 Some(OpenRows::Rows(open)) if open.contains(&row) => Open::First,
@@ -113,14 +118,24 @@ impl Api {
         let (workspace, agent) = (params.workspace_path.as_deref(), params.agent_id.as_deref());
         let file = self.transcript(&params.session_id, workspace, agent)?;
         let (outlines, masking) = (self.outlines.clone(), masking.cloned());
+        let guard = self.engine.symlink_guard();
         self.with_session(&file, None, move |reading| {
             let outline = outlines.of(reading)?;
             let count = count_of(reading, &outline, &params.revision).ok_or_else(stale)?;
+            let open_stored = |spilled: &SpilledOutput<'_>| stored(reading, spilled, &guard);
             let rows = Rows::new(
                 &reading.conversation,
                 &outline,
                 masking.as_ref().map(|masking| masking as &dyn Filter),
-            );
+            )
+            .with_stored_outputs(&open_stored);
+            let wanted = params.count.unwrap_or(LINES.0).clamp(1, LINES.1);
+            let from = params.from.unwrap_or(0);
+            let long =
+                if params.row < count { rows.piece(params.row, params.part, from, wanted)? } else { None };
+            if let Some(Piece { nodes, lines, next, .. }) = long {
+                return Ok(wire::PartResult { nodes, lines, next, media: None, data: None });
+            }
             let found = if params.row < count { rows.part(params.row, params.part)? } else { None };
             match found
                 .ok_or_else(|| Error::new(ErrorCode::NotFound, "there is no such part in the session"))?
@@ -133,8 +148,7 @@ impl Api {
                     data: Some(data),
                 }),
                 Found::Nodes(nodes) => {
-                    let count = params.count.unwrap_or(LINES.0).clamp(1, LINES.1);
-                    let (shown, next) = slice(&nodes, params.from.unwrap_or(0), count);
+                    let (shown, next) = slice(&nodes, from, wanted);
                     Ok(wire::PartResult {
                         nodes: shown,
                         lines: line_count(&nodes),
@@ -168,6 +182,30 @@ impl Api {
             Ok(wire::LocateResult { row, revision: revision(reading, &outline, outline.rows().len()) })
         })
     }
+}
+
+/// A file with output, as the renderer reads it.
+struct Stored(SpilledFile);
+
+impl StoredText for Stored {
+    fn length(&self) -> u64 {
+        self.0.length()
+    }
+
+    fn read(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        self.0.read(offset, length)
+    }
+}
+
+/// Opens output that was too long for a transcript. A file that cannot be read, or is outside of the config folders, counts as gone: what
+/// the transcript has of it is shown.
+fn stored(
+    reading: &OpenSession<'_>,
+    spilled: &SpilledOutput<'_>,
+    guard: &SymlinkGuard,
+) -> Option<Box<dyn StoredText>> {
+    let found = reading.snapshot.spilled_output(spilled, Some(guard)).ok().flatten()?;
+    Some(Box::new(Stored(found)))
 }
 
 fn skeleton(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use annals_engine::{Finding, FolderFinding, Issue, TranscriptFile};
+use annals_engine::{Finding, FolderFinding, Issue, Remedy, TranscriptFile};
 use annals_proto as wire;
 
 use super::word;
@@ -15,6 +15,7 @@ pub fn problem(file: &TranscriptFile, finding: &Finding) -> wire::Problem {
         lines: finding.lines,
         severity: word::severity(finding.severity()),
         effect: finding.effect(),
+        details: details(&finding.issue, finding.remedy == Remedy::NotNeeded),
         repairable: finding.is_repairable(),
         help: finding.help(&name(file), &shell_word(&file.path.to_string_lossy())),
         ..of_issue(&file.path, &finding.issue)
@@ -34,11 +35,48 @@ fn of_issue(path: &Path, issue: &Issue) -> wire::Problem {
         line: None,
         lines: 0,
         problem: issue.title(),
+        code: word::problem_code(issue),
+        details: details(issue, false),
         severity: word::severity(issue.severity()),
         effect: issue.effect(),
         repairable: issue.is_repairable(),
         help: None,
     }
+}
+
+/// Returns what the words about an issue name; `None` if they name nothing.
+fn details(issue: &Issue, is_harmless: bool) -> Option<wire::ProblemDetails> {
+    let mut details = wire::ProblemDetails { costs: is_harmless.then_some(false), ..Default::default() };
+    let mut count = |count: usize| details.count = Some(count as u64);
+    match issue {
+        Issue::MissingField(field) => details.name = Some((*field).to_owned()),
+        Issue::Replaced { by, differs } => {
+            details.line = Some(*by);
+            details.costs = Some(*differs);
+        }
+        Issue::Link { costs, .. } => details.costs = Some(*costs && !is_harmless),
+        Issue::Lost { messages, to } => {
+            count(*messages);
+            details.line = Some(*to);
+        }
+        Issue::NotResumable(obstacle) => details.name = Some(obstacle.name().to_owned()),
+        Issue::Refused(rule) => details.name = Some(rule.name().to_owned()),
+        Issue::NewerBranch { messages, .. } | Issue::SentTwice { messages } => count(*messages),
+        Issue::FutureTimes { messages }
+        | Issue::AncientTimes { messages }
+        | Issue::BackwardTimes { messages } => details.count = Some(*messages),
+        Issue::SpilledOutputGone { files } => count(*files),
+        Issue::Large { bytes } => details.count = Some(*bytes),
+        Issue::OpenToOthers { transcripts } => count(*transcripts),
+        Issue::SharedFolder { paths } => details.paths.clone_from(paths),
+        Issue::Cleanup { sessions, from, days } => {
+            count(*sessions);
+            details.days = Some(*days);
+            details.from = from.map(|from| format!("{from:.0}"));
+        }
+        _ => {}
+    }
+    (details != wire::ProblemDetails::default()).then_some(details)
 }
 
 /// Returns how a transcript is named on a command line: by its session, or by its path if it is not in the folder of a project.

@@ -1,8 +1,12 @@
 //! From the enums of the engine to the words of the wire, by exhaustive matches: a new variant has to choose its word.
 
-use annals_engine::{AgentState, Kinship, Severity, TitleSource, TrashChange};
+use annals_engine::{
+    AgentState, BrokenLink, ChangeKind, Issue, Kinship, RelinkReason, Severity, TitleSource, TrashChange,
+    Unlisted,
+};
 use annals_proto as wire;
 pub use annals_render::tool_state;
+use annals_transcript::Problem;
 use annals_transcript::item::Visibility;
 use annals_transcript::model::Role;
 use annals_transcript::prompt::InputKind;
@@ -16,6 +20,93 @@ pub(super) fn trash_change(change: TrashChange) -> wire::TrashChange {
         TrashChange::Trashed => wire::TrashChange::Trashed,
         TrashChange::Restored => wire::TrashChange::Restored,
         TrashChange::Purged => wire::TrashChange::Purged,
+    }
+}
+
+/// Returns what is wrong.
+pub(super) fn problem_code(issue: &Issue) -> wire::ProblemCode {
+    use wire::ProblemCode as Code;
+    match issue {
+        Issue::Damage(problem) => match problem {
+            Problem::Blank => Code::Blank,
+            Problem::Nul => Code::Nul,
+            Problem::NulPrefix => Code::NulPrefix,
+            Problem::Glued => Code::Glued,
+            Problem::Trailing => Code::Trailing,
+            Problem::Torn => Code::Torn,
+            Problem::Unclosed => Code::Unclosed,
+            Problem::Headless => Code::Headless,
+            Problem::Syntax => Code::Syntax,
+            Problem::NotObject => Code::NotObject,
+            Problem::Garbage => Code::Garbage,
+        },
+        Issue::ByteOrderMark => Code::ByteOrderMark,
+        Issue::CarriageReturns => Code::CarriageReturns,
+        Issue::NoFinalNewline => Code::NoFinalNewline,
+        Issue::InvalidUtf8 => Code::InvalidUtf8,
+        Issue::NoEntries => Code::NoEntries,
+        Issue::MissingField(_) => Code::MissingField,
+        Issue::Root(RootKind::CopyOfFirstPrompt) => Code::FirstPromptCopy,
+        Issue::Root(RootKind::ParentlessPrompts) => Code::ParentlessPrompts,
+        Issue::Root(_) => Code::LostRoot,
+        Issue::Replaced { .. } => Code::SameUuid,
+        Issue::Link { broken, .. } => match broken {
+            BrokenLink::Missing => Code::ParentMissing,
+            BrokenLink::NoParent => Code::NoParent,
+            BrokenLink::Own => Code::OwnParent,
+            BrokenLink::Circle => Code::Circle,
+            BrokenLink::Progress => Code::ProgressParent,
+        },
+        Issue::Lost { .. } => Code::Lost,
+        Issue::NotResumable(_) => Code::NotResumable,
+        Issue::NewerBranch { .. } => Code::NewerBranch,
+        Issue::CallWithoutResult => Code::CallWithoutResult,
+        Issue::ResultWithoutCall => Code::ResultWithoutCall,
+        Issue::RepeatedCall => Code::RepeatedCall,
+        Issue::RepeatedResult => Code::RepeatedResult,
+        Issue::SentTwice { .. } => Code::SentTwice,
+        Issue::Refused(_) => Code::Refused,
+        Issue::FutureTimes { .. } => Code::FutureTimes,
+        Issue::AncientTimes { .. } => Code::AncientTimes,
+        Issue::BackwardTimes { .. } => Code::BackwardTimes,
+        Issue::Unlisted(Unlisted::FileName) => Code::UnlistedFileName,
+        Issue::Unlisted(Unlisted::SidechainFirst) => Code::UnlistedSidechain,
+        Issue::Unlisted(Unlisted::LatePrompt) => Code::UnlistedPrompt,
+        Issue::Unlisted(Unlisted::Spacing) => Code::UnlistedSpacing,
+        Issue::NoSession => Code::NoSession,
+        Issue::SpilledOutputGone { .. } => Code::OutputGone,
+        Issue::Large { .. } => Code::Large,
+        Issue::OpenToOthers { .. } => Code::OpenToOthers,
+        Issue::SharedFolder { .. } => Code::SharedFolder,
+        Issue::Cleanup { .. } => Code::Cleanup,
+    }
+}
+
+/// Returns why a repair changes an entry.
+pub(super) fn repair_code(kind: &ChangeKind) -> wire::RepairCode {
+    use wire::RepairCode as Code;
+    match kind {
+        ChangeKind::Salvage => Code::Unreadable,
+        ChangeKind::Relink { reason } => match reason {
+            RelinkReason::Missing => Code::ParentMissing,
+            RelinkReason::NoParent => Code::NoParent,
+            RelinkReason::Circle => Code::Circle,
+            RelinkReason::Progress => Code::ProgressParent,
+            RelinkReason::LostCompaction => Code::LostCompaction,
+            RelinkReason::Order => Code::Order,
+            RelinkReason::BehindResult => Code::BehindResult,
+            RelinkReason::BehindNote => Code::BehindNote,
+        },
+        ChangeKind::Time => Code::NoTime,
+        ChangeKind::Sidechain => Code::Sidechain,
+        ChangeKind::Content { .. } => Code::Refused,
+        ChangeKind::Thinking { is_asked_for: true } => Code::ThinkingUnwanted,
+        ChangeKind::Thinking { is_asked_for: false } => Code::Thinking,
+        ChangeKind::Result => Code::LostResult,
+        ChangeKind::FirstPrompt => Code::LostPrompt,
+        ChangeKind::Copy => Code::Copy,
+        ChangeKind::Boundary => Code::Boundary,
+        ChangeKind::Leaf => Code::Leaf,
     }
 }
 

@@ -9,7 +9,6 @@ use crate::request_rules::{Rule, is_plain_name};
 
 /// What can be wrong with a line, a conversation or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Issue {
     /// The bytes are not one intact JSON object.
     Damage(Problem),
@@ -124,7 +123,6 @@ pub enum Issue {
 
 /// What is wrong with the link of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum BrokenLink {
     /// The parent is not in the file.
     Missing,
@@ -140,7 +138,6 @@ pub enum BrokenLink {
 
 /// Why Claude Code's lists do not show a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Unlisted {
     /// The name of the file is no UUID.
     FileName,

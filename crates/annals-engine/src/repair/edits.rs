@@ -19,14 +19,13 @@ pub struct Change {
 
 /// What a repair does to an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum ChangeKind {
     /// It is written again because Claude Code cannot read its line.
     Salvage,
     /// It hangs on another entry.
     Relink {
         /// Why.
-        reason: &'static str,
+        reason: RelinkReason,
     },
     /// It gets a time.
     Time,
@@ -54,6 +53,48 @@ pub enum ChangeKind {
     Leaf,
 }
 
+/// Why an entry gets another parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RelinkReason {
+    /// Its parent is not in the file.
+    Missing,
+    /// It names no parent.
+    NoParent,
+    /// It hangs on a later message.
+    Circle,
+    /// Its parent is a `progress` entry that Claude Code does not find.
+    Progress,
+    /// The compaction that it begins with is lost.
+    LostCompaction,
+    /// It is sent only behind the message before it.
+    Order,
+    /// It follows a result that takes the place of a lost one.
+    BehindResult,
+    /// It follows the note about a lost beginning.
+    BehindNote,
+}
+
+impl RelinkReason {
+    /// Returns it in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            RelinkReason::Missing => "its parent is not in the file; it continues the message before it",
+            RelinkReason::NoParent => "it names no parent; it continues the message before it",
+            RelinkReason::Circle => "it hangs on a later message; it continues the message before it",
+            RelinkReason::Progress => "its parent is a progress line that Claude Code does not find",
+            RelinkReason::LostCompaction => "the compaction that it begins with is lost",
+            RelinkReason::Order => "it is put behind the message before it, so that it is sent",
+            RelinkReason::BehindResult => "it follows the result that takes the place of a lost one",
+            RelinkReason::BehindNote => "it follows the note about the lost beginning",
+        }
+    }
+
+    /// Returns whether the entry hangs on one that the repair adds.
+    pub(super) fn follows_new_entry(self) -> bool {
+        matches!(self, RelinkReason::BehindResult | RelinkReason::BehindNote)
+    }
+}
+
 impl ChangeKind {
     /// Returns the name of the change in JSON.
     pub fn name(&self) -> &'static str {
@@ -78,7 +119,7 @@ impl ChangeKind {
             ChangeKind::Salvage => {
                 "Claude Code cannot read its line; it is written again on a line of its own".to_owned()
             }
-            ChangeKind::Relink { reason } => (*reason).to_owned(),
+            ChangeKind::Relink { reason } => reason.words().to_owned(),
             ChangeKind::Time => "it has no valid time; it gets that of the entry before it".to_owned(),
             ChangeKind::Sidechain => {
                 "it is marked as a subagent's, but belongs to the conversation".to_owned()
@@ -110,9 +151,6 @@ impl ChangeKind {
         }
     }
 }
-
-/// How the reason begins for which an entry hangs on one that the repair adds.
-pub(super) const FOLLOWS_NEW_ENTRY: &str = "it follows the ";
 
 /// The lines that a repair appends.
 #[derive(Clone, Debug, Default)]

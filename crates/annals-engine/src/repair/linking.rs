@@ -6,7 +6,7 @@ use annals_transcript::json::{Value, quote};
 use annals_transcript::session::Node;
 use annals_transcript::{Flag, Kind};
 
-use super::edits::{ChangeKind, Edits, set, time_text};
+use super::edits::{ChangeKind, Edits, RelinkReason, set, time_text};
 use super::plan::Attempt;
 use crate::analysis::graph::{Break, ItemIndex, Link};
 
@@ -88,19 +88,15 @@ impl Attempt<'_, '_> {
             return;
         }
         let reason = match self.graph().items[item].parent {
-            Link::Mended(_, Break::Missing) => {
-                "its parent is not in the file; it continues the message before it"
-            }
-            Link::Mended(_, Break::NoParent) => "it names no parent; it continues the message before it",
-            Link::Mended(_, Break::Circle) => {
-                "it hangs on a later message; it continues the message before it"
-            }
-            Link::Written(_) => "its parent is a progress line that Claude Code does not find",
+            Link::Mended(_, Break::Missing) => RelinkReason::Missing,
+            Link::Mended(_, Break::NoParent) => RelinkReason::NoParent,
+            Link::Mended(_, Break::Circle) => RelinkReason::Circle,
+            Link::Written(_) => RelinkReason::Progress,
             Link::Root | Link::Lost => {
                 if !self.node(item).has(Flag::CompactSummary) {
                     return;
                 }
-                "the compaction that it begins with is lost"
+                RelinkReason::LostCompaction
             }
         };
         let parent = self.graph().items[item].parent.item();
@@ -112,7 +108,7 @@ impl Attempt<'_, '_> {
         if named.is_some() && named == parent.map(|parent| self.graph().items[parent].id) {
             return;
         }
-        self.set_parent(edits, item, parent, "it is put behind the message before it, so that it is sent");
+        self.set_parent(edits, item, parent, RelinkReason::Order);
     }
 
     fn set_parent(
@@ -120,7 +116,7 @@ impl Attempt<'_, '_> {
         edits: &mut Edits,
         item: ItemIndex,
         parent: Option<ItemIndex>,
-        reason: &'static str,
+        reason: RelinkReason,
     ) {
         let parent = parent.map_or_else(|| "null".to_owned(), |parent| quote(self.uuid(parent)));
         let json = set(&self.json(edits, item), "parentUuid", &parent);

@@ -10,7 +10,9 @@ use annals_transcript::write::new_id;
 use annals_usage::COPY_SUFFIX;
 
 use super::content;
-use super::edits::{ChangeKind, Edits, common_fields, new_user_entry, set, set_in_message, time_text};
+use super::edits::{
+    ChangeKind, Edits, RelinkReason, common_fields, new_user_entry, set, set_in_message, time_text,
+};
 use super::plan::Attempt;
 use crate::analysis::Evaluation;
 use crate::analysis::graph::ItemIndex;
@@ -307,7 +309,7 @@ impl Results {
         };
         if let Some(next) = follower.filter(|&next| !is_result(next)) {
             let changed = set(&attempt.json(edits, next), "parentUuid", &quote(&uuid));
-            let reason = "it follows the result that takes the place of a lost one";
+            let reason = RelinkReason::BehindResult;
             attempt.change(edits, next, changed, ChangeKind::Relink { reason });
         }
     }
@@ -400,7 +402,7 @@ fn fix_first(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> 
     let entry = new_user_entry(&common_fields(&json), &prompt, parent, &time, &text, true);
     edits.put(&prompt, entry, ChangeKind::FirstPrompt, None);
     let changed = set(&json, "parentUuid", &quote(&prompt));
-    let reason = "it follows the note about the lost beginning";
+    let reason = RelinkReason::BehindNote;
     attempt.change(edits, item, changed, ChangeKind::Relink { reason });
     true
 }

@@ -7,7 +7,7 @@ use annals_transcript::json::Value;
 use annals_transcript::session::BlockKind;
 
 use super::content;
-use super::edits::{ChangeKind, Edits, FOLLOWS_NEW_ENTRY, set_in_message};
+use super::edits::{ChangeKind, Edits, set_in_message};
 use super::plan::Attempt;
 use crate::analysis::{Evaluation, wanted};
 
@@ -57,7 +57,7 @@ impl Attempt<'_, '_> {
         let has_new = edits.changes().iter().any(|change| is_new(&change.kind));
         let is_changed = |kind: &ChangeKind| match kind {
             ChangeKind::Content { .. } | ChangeKind::Result | ChangeKind::FirstPrompt => true,
-            ChangeKind::Relink { reason } => has_new && reason.starts_with(FOLLOWS_NEW_ENTRY),
+            ChangeKind::Relink { reason } => has_new && reason.follows_new_entry(),
             _ => false,
         };
         let changed: HashSet<&str> = edits

@@ -134,3 +134,104 @@ fn wrong_numbers_are_refused_or_empty() {
         assert_eq!(world.refusal("history/rows", &params), ErrorCode::StaleCursor, "{revision}");
     }
 }
+
+/// Returns a world with one call of `Bash` and this result of it.
+fn world_with_result(text: &str) -> World {
+    let world = World::new();
+    let lines = lines_at(0, None)
+        .user("u1", "Count")
+        .assistant("a1", |made| made.id("m1").tool("t1", "Bash", json!({"command": "seq"})))
+        .result("r1", "t1", text);
+    fs::write(world.session(TEA), lines.to_string()).unwrap();
+    world
+}
+
+fn opened(world: &World) -> Value {
+    let revision = &skeleton(world)["revision"];
+    let params = json!({"sessionId": TEA, "revision": revision, "from": 1, "count": 1, "open": true});
+    world.get("history/rows", &params)["rows"][0].clone()
+}
+
+fn part(world: &World, from: usize, count: usize) -> Value {
+    let revision = &skeleton(world)["revision"];
+    let params =
+        json!({"sessionId": TEA, "revision": revision, "row": 1, "part": 1, "from": from, "count": count});
+    world.get("history/part", &params)
+}
+
+#[test]
+fn output_in_a_file_of_its_own_is_sent_in_pieces_and_masked() {
+    let notice = |name: &str| {
+        format!(
+            "<persisted-output>\nOutput too large (1MB). Full output saved to: /elsewhere/{name}\n\nPreview (first 2KB):\nline 0\n</persisted-output>"
+        )
+    };
+    let world = world_with_result(&notice("out.txt"));
+    let folder = world.session(TEA).with_extension("").join("tool-results");
+    assert!(opened(&world)["output"].to_string().contains("Preview"), "the file does not exist");
+    let token = ["gh", "p_", "Q7fZk2mX9rT4w8B3cLs5", "Vn1Yd6Hj0Gp3Ae8U"].concat();
+    let lines: Vec<_> =
+        (0..5000).map(|n| if n == 4990 { token.clone() } else { format!("line {n}") }).collect();
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("out.txt"), lines.join("\n")).unwrap();
+    let row = opened(&world);
+    assert_eq!(
+        (&row["output"][0]["t"], &row["output"][0]["lines"], &row["output"][0]["part"]),
+        (&json!("more"), &json!(4980), &json!(1)),
+        "{row}"
+    );
+    assert_eq!(row["output"][1]["lines"][19], json!(["line 4999"]));
+    assert!(row["output"].to_string().contains("masked: github-token") && !row.to_string().contains(&token));
+    assert_eq!(row["masked"], 1);
+    assert_eq!(
+        part(&world, 1000, 2),
+        json!({"nodes": [{"t": "ansi", "lines": [["line 1000"], ["line 1001"]]}], "lines": 5000, "next": 1002})
+    );
+    assert!(!part(&world, 4980, 5000).to_string().contains(&token));
+    // A transcript that is not trusted leads to no other file.
+    fs::write(world.path().join("secret.txt"), "not for you").unwrap();
+    for path in ["../../secret.txt", "/etc/passwd", "..", ".hidden"] {
+        let world = world_with_result(&notice(path));
+        assert!(opened(&world)["output"].to_string().contains("Preview"), "{path}");
+    }
+    #[cfg(unix)]
+    {
+        fs::remove_file(folder.join("out.txt")).unwrap();
+        std::os::unix::fs::symlink(world.path().join("secret.txt"), folder.join("out.txt")).unwrap();
+        let row = opened(&world);
+        assert!(row.to_string().contains("Preview") && !row.to_string().contains("not for you"), "{row}");
+    }
+}
+
+#[test]
+fn an_output_that_is_too_long_to_be_rendered_is_sent_in_pieces() {
+    let line = "x".repeat(3600);
+    let text: String = (0..5000).map(|n| n.to_string() + " " + &line + "\n").collect();
+    let world = world_with_result(&text);
+    let row = opened(&world);
+    assert_eq!(row["tool"]["knownFacts"][0]["kind"], "bytes", "{}", row["tool"]);
+    assert_eq!((&row["output"][0]["t"], &row["output"][0]["lines"]), (&json!("more"), &json!(4998)));
+    assert_eq!(row["output"][1]["lines"][1], json!([format!("4999 {line}")]));
+    assert_eq!(row["output"].as_array().unwrap().len(), 2, "{}", row["output"]);
+    let piece = part(&world, 3000, 2);
+    assert_eq!(piece["nodes"][0]["lines"][0], json!([format!("3000 {line}")]));
+    assert_eq!((&piece["lines"], &piece["next"]), (&json!(5000), &json!(3002)));
+    let last = part(&world, 4999, 5000);
+    assert_eq!((last["nodes"][0]["lines"].as_array().unwrap().len(), last.get("next")), (1, None));
+}
+
+#[test]
+fn an_entry_that_is_too_long_to_be_parsed_is_sent_as_it_is() {
+    let world = World::new();
+    let text = format!("{} the end", "word ".repeat(4 << 20));
+    fs::write(world.session(TEA), lines_at(0, None).user("u1", &*text).to_string()).unwrap();
+    let revision = &skeleton(&world)["revision"];
+    let params = json!({"sessionId": TEA, "revision": revision, "from": 0, "count": 1});
+    let row = world.get("history/rows", &params)["rows"][0].clone();
+    let more = &row["nodes"][1];
+    assert_eq!((&more["t"], &more["part"]), (&json!("more"), &json!(0)), "{row}");
+    let last = more["from"].as_u64().unwrap() + more["lines"].as_u64().unwrap() - 1;
+    let params =
+        json!({"sessionId": TEA, "revision": revision, "row": 0, "part": 0, "from": last, "count": 1});
+    assert!(world.get("history/part", &params).to_string().contains("the end"));
+}

@@ -39,7 +39,7 @@ fn problems_are_named_with_line_and_cost() {
     ");
     let checked = annals(&home, &["check", "bad.jsonl", "--json"]);
     assert_eq!((checked.code, checked.stderr.as_str()), (Some(1), ""));
-    assert_snapshot!(checked.stdout.lines().nth(1).unwrap(), @r#"{"session":null,"path":"bad.jsonl","line":5,"lines":1,"problem":"blank line","severity":"info","effect":"no effect","repairable":false,"help":null}"#);
+    assert_snapshot!(checked.stdout.lines().nth(1).unwrap(), @r#"{"session":null,"path":"bad.jsonl","line":5,"lines":1,"problem":"blank line","code":"blank","severity":"info","effect":"no effect","repairable":false,"help":null}"#);
     assert_eq!(checked.stdout.lines().count(), 8);
 }
 

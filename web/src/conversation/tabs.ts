@@ -1,0 +1,3 @@
+/** The tables of the inspector. */
+export const TABS = ['calls', 'files', 'agents', 'context', 'usage'] as const;
+export type Tab = (typeof TABS)[number];
