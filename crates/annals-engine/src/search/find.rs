@@ -186,7 +186,8 @@ impl Search<'_> {
         let now = Timestamp::from_millisecond(self.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
         let candidates = match self.query.fts_match() {
             FtsMatch::Rows(rows) if total <= FEW as u64 && self.can_rank_words(total)? => {
-                if let Some(term) = self.one_token() {
+                // If filters leave little, FTS5 is faster: it ranks what they leave, and a pass over the word looks at all of it.
+                if let Some(term) = self.one_token().filter(|_| self.conditions.is_empty()) {
                     let words = WordRelevance::of(self.connection, term)?;
                     let score =
                         |count, facts: &Facts| score(words.relevance(count, facts.tokens), facts, now);
