@@ -151,6 +151,16 @@ impl Masker {
         rules::fingerprint(&self.added)
     }
 
+    /// Returns the [`fingerprint`](Self::fingerprint) of a masker with the built-in rules alone, without making one.
+    ///
+    /// ```
+    /// # use annals_secrets::Masker;
+    /// assert_eq!(Masker::fingerprint_of_built_in(), Masker::new().fingerprint());
+    /// ```
+    pub fn fingerprint_of_built_in() -> u64 {
+        rules::fingerprint("")
+    }
+
     /// Returns whether a mark that replaces a secret may contain this text, ignoring the case of ASCII letters.
     pub fn may_write(&self, text: &str) -> bool {
         let text = text.to_ascii_lowercase();

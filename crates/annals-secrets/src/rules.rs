@@ -10,7 +10,7 @@ mod built_in;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::{fmt, iter};
 
 use serde::Deserialize;
@@ -61,6 +61,11 @@ const BUILT_IN: &str = include_str!("../rules.toml");
 
 /// Returns a number that changes with the built-in rules, with the rules of `toml`, and with the version of this crate.
 pub(crate) fn fingerprint(toml: &str) -> u64 {
+    static BUILT_IN_ALONE: LazyLock<u64> = LazyLock::new(|| hash_with(""));
+    if toml.is_empty() { *BUILT_IN_ALONE } else { hash_with(toml) }
+}
+
+fn hash_with(toml: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (env!("CARGO_PKG_VERSION"), BUILT_IN, toml).hash(&mut hasher);
     hasher.finish()

@@ -1,27 +1,55 @@
 //! The filters of a query as conditions on documents.
 //!
-//! Names are compared here and not in SQL, because paths and names have their own rules. There are few of them, and what SQL gets are
-//! their numbers; so no text of a query is ever part of a statement.
+//! Paths and names have their own rules. There are few of them, so that a query compares them first, and documents with the numbers
+//! of those that are wanted.
 
 use std::path::PathBuf;
 
-use annals_search::{Condition, DateError, Filter, Query};
+use annals_search::{Condition, DateError, Filter, Part, Query, Role, When};
 use jiff::Zoned;
 use rusqlite::Connection;
 
 use super::TextFilter;
-use super::index::{NameKind, part_number, role_number};
+use super::facts::Facts;
+use super::index::NameKind;
 use crate::catalog::FileFilter;
 
 /// Which documents are searched.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
-    /// Conditions on `documents`; all of them hold.
-    documents: Vec<String>,
+    /// All of them hold.
+    documents: Vec<Alternatives>,
     /// The files in which a document has to stand; `None` if all are searched.
-    files: Option<String>,
+    files: Option<Numbers>,
     /// The files of the config folders that are searched; `None` if the index has no others.
-    known_files: Option<String>,
+    known_files: Option<Numbers>,
+}
+
+/// Numbers of names or files, in order.
+type Numbers = Vec<i64>;
+
+/// One of several tests has to hold, or none of them.
+#[derive(Debug)]
+struct Alternatives {
+    tests: Vec<Test>,
+    is_negated: bool,
+}
+
+/// What is asked of a document.
+#[derive(Debug)]
+enum Test {
+    Tool(Numbers),
+    Project(Numbers),
+    Branch(Numbers),
+    Model(Numbers),
+    /// It is about one of these files.
+    File(Numbers),
+    Role(Role),
+    Parts(&'static [Part]),
+    IsError,
+    /// Milliseconds since 1970.
+    Before(i64),
+    After(i64),
 }
 
 /// Why filters cannot be applied.
@@ -58,10 +86,13 @@ impl Conditions {
             }
         }
         for (_, is_negated, alternatives) in groups {
-            let Some(rendered) = render_any(&alternatives, connection, now, filter)? else { continue };
-            let wanted = if is_negated { "IS NOT TRUE" } else { "IS TRUE" };
-            conditions.documents.push(format!("({rendered}) {wanted}"));
+            let tests = tests_of(&alternatives, connection, now, filter)?;
+            if !tests.is_empty() {
+                conditions.documents.push(Alternatives { tests, is_negated });
+            }
         }
+        // The files of a document are looked up, so that they are asked for last.
+        conditions.documents.sort_by_key(|alternatives| matches!(alternatives.tests[..], [Test::File(_)]));
         let other_roots = other_roots(connection, roots)?;
         if !other_roots.is_empty() {
             conditions.known_files = Some(files_of(&[], &other_roots, connection)?);
@@ -80,39 +111,91 @@ impl Conditions {
         self.documents.is_empty() && self.files.is_none()
     }
 
-    /// Returns what a statement adds behind `WHERE …`, for documents that it calls `d`.
-    pub(super) fn sql(&self) -> String {
-        let files = self.files.as_ref().map(|files| {
-            format!(
-                "(d.file IN ({files}) \
-                 OR EXISTS (SELECT 1 FROM copies WHERE document = d.id AND file IN ({files})))"
-            )
-        });
-        self.documents.iter().chain(&files).flat_map(|condition| [" AND ", condition]).collect()
-    }
-
-    /// Returns the expression that tells whether the file of a place is searched.
-    pub(super) fn is_searched_place(&self) -> String {
-        self.files.as_ref().map_or_else(|| "TRUE".to_owned(), |files| format!("file IN ({files})"))
-    }
-
-    /// Returns the expression that tells whether a place may be named, also if its file is not searched.
-    pub(super) fn is_known_place(&self) -> String {
-        self.known_files.as_ref().map_or_else(|| "TRUE".to_owned(), |files| format!("file IN ({files})"))
-    }
-
-    /// Returns the expression for the file of a document.
-    pub(super) fn file(&self) -> String {
-        match &self.files {
-            Some(files) => {
-                format!(
-                    "iif(d.file IN ({files}), d.file, \
-                     (SELECT min(file) FROM copies WHERE document = d.id AND file IN ({files})))"
-                )
+    /// Returns whether a document is searched.
+    pub(super) fn hold(
+        &self,
+        document: i64,
+        facts: &Facts,
+        connection: &Connection,
+    ) -> rusqlite::Result<bool> {
+        for Alternatives { tests, is_negated } in &self.documents {
+            let mut holds = false;
+            for test in tests {
+                holds = holds || test.holds(document, facts, connection)?;
             }
-            None => "d.file".to_owned(),
+            if holds == *is_negated {
+                return Ok(false);
+            }
+        }
+        Ok(self.file(document, facts, connection)?.is_some())
+    }
+
+    /// Returns the first file of a document that is searched.
+    pub(super) fn file(
+        &self,
+        document: i64,
+        facts: &Facts,
+        connection: &Connection,
+    ) -> rusqlite::Result<Option<i64>> {
+        let is_searched = |file: &i64| self.is_searched_file(*file);
+        if is_searched(&facts.file) {
+            return Ok(Some(facts.file));
+        }
+        if !facts.has_copies {
+            return Ok(None);
+        }
+        let files = "SELECT file FROM copies WHERE document = ?1 ORDER BY file";
+        let mut files = connection.prepare_cached(files)?;
+        let found = files
+            .query_map([document], |row| row.get(0))?
+            .find(|file| !matches!(file, Ok(file) if !is_searched(file)));
+        found.transpose()
+    }
+
+    /// Returns whether a file is searched.
+    pub(super) fn is_searched_file(&self, file: i64) -> bool {
+        self.files.as_ref().is_none_or(|files| has(files, file))
+    }
+
+    /// Returns whether a file may be named, also if it is not searched.
+    pub(super) fn is_known_file(&self, file: i64) -> bool {
+        self.known_files.as_ref().is_none_or(|files| has(files, file))
+    }
+}
+
+impl Test {
+    fn holds(&self, document: i64, facts: &Facts, connection: &Connection) -> rusqlite::Result<bool> {
+        let is_one = |names: &Numbers, name: Option<i64>| name.is_some_and(|name| has(names, name));
+        Ok(match self {
+            Self::Tool(names) => is_one(names, facts.tool),
+            Self::Project(names) => is_one(names, facts.project),
+            Self::Branch(names) => is_one(names, facts.branch),
+            Self::Model(names) => is_one(names, facts.model),
+            Self::File(names) => facts.has_files && touches(document, names, connection)?,
+            Self::Role(role) => facts.role == Some(*role),
+            Self::Parts(parts) => facts.part.is_some_and(|part| parts.contains(&part)),
+            Self::IsError => facts.is_error,
+            Self::Before(end) => facts.time.is_some_and(|time| time < *end),
+            Self::After(start) => facts.time.is_some_and(|time| time >= *start),
+        })
+    }
+}
+
+/// Returns whether numbers in order have a number.
+fn has(numbers: &Numbers, number: i64) -> bool {
+    numbers.binary_search(&number).is_ok()
+}
+
+/// Returns whether a document is about one of some files.
+fn touches(document: i64, names: &Numbers, connection: &Connection) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT name FROM touched WHERE document = ?1")?;
+    let mut rows = statement.query([document])?;
+    while let Some(row) = rows.next()? {
+        if has(names, row.get(0)?) {
+            return Ok(true);
         }
     }
+    Ok(false)
 }
 
 /// Returns the name by which filters are alternatives.
@@ -131,37 +214,32 @@ pub(super) fn name(condition: &Condition) -> &'static str {
     }
 }
 
-/// Returns alternatives of the same name as one condition in SQL; `None` if they are conditions on files. SQLite bounds the depth
-/// of a condition, so the names that any of them wants are one list, however many they are.
-fn render_any(
+/// Returns alternatives of the same name as tests; none if they are conditions on sessions. The names that any of them wants
+/// are one list, however many conditions there are.
+fn tests_of(
     alternatives: &[&Condition],
     connection: &Connection,
     now: &Zoned,
     filter: &dyn TextFilter,
-) -> Result<Option<String>, Failure> {
+) -> Result<Vec<Test>, Failure> {
     let wanted: Vec<_> =
         alternatives.iter().filter_map(|condition| WantedName::of(condition, filter)).collect();
     if let Some(first) = wanted.first() {
         let is_wanted = |name: &str| wanted.iter().any(|wanted| (wanted.matches)(name));
         let names = names(connection, first.kind, &is_wanted)?;
-        return Ok(Some(match first.kind {
-            NameKind::File => {
-                format!("EXISTS (SELECT 1 FROM touched WHERE document = d.id AND name IN ({names}))")
-            }
-            NameKind::Tool => format!("d.tool IN ({names})"),
-            NameKind::Branch => format!("d.branch IN ({names})"),
-            NameKind::Model => format!("d.model IN ({names})"),
-            NameKind::Project | NameKind::Root => format!("d.project IN ({names})"),
-        }));
+        return Ok(vec![match first.kind {
+            NameKind::File => Test::File(names),
+            NameKind::Tool => Test::Tool(names),
+            NameKind::Branch => Test::Branch(names),
+            NameKind::Model => Test::Model(names),
+            NameKind::Project | NameKind::Root => Test::Project(names),
+        }]);
     }
-    let mut rendered: Vec<String> = Vec::new();
+    let mut tests = Vec::new();
     for condition in alternatives {
-        let Some(condition) = render(condition, now)? else { return Ok(None) };
-        if !rendered.contains(&condition) {
-            rendered.push(condition);
-        }
+        tests.extend(test(condition, now)?);
     }
-    Ok(Some(rendered.join(" OR ")))
+    Ok(tests)
 }
 
 /// Whether a name is wanted.
@@ -200,20 +278,18 @@ impl WantedName {
     }
 }
 
-/// Returns a condition in SQL that is not about names; `None` if it is one on files.
-fn render(condition: &Condition, now: &Zoned) -> Result<Option<String>, Failure> {
-    let time = |when: &annals_search::When| {
+/// Returns a condition that is not about names; `None` if it is one on sessions.
+fn test(condition: &Condition, now: &Zoned) -> Result<Option<Test>, Failure> {
+    let time = |when: &When| {
         let time = when.resolve(now).map_err(Failure::Date)?;
         Ok::<_, Failure>(time.as_millisecond())
     };
     Ok(Some(match condition {
-        Condition::Role(role) => format!("d.role = {}", role_number(*role)),
-        Condition::In(parts) => {
-            format!("d.part IN ({})", joined(parts.iter().map(|part| part_number(*part))))
-        }
-        Condition::IsError => "d.is_error".to_owned(),
-        Condition::Before(when) => format!("d.time < {}", time(when)?),
-        Condition::After(when) => format!("d.time >= {}", time(when)?),
+        Condition::Role(role) => Test::Role(*role),
+        Condition::In(parts) => Test::Parts(parts),
+        Condition::IsError => Test::IsError,
+        Condition::Before(when) => Test::Before(time(when)?),
+        Condition::After(when) => Test::After(time(when)?),
         _ => return Ok(None),
     }))
 }
@@ -223,20 +299,21 @@ fn names(
     connection: &Connection,
     kind: NameKind,
     is_wanted: &dyn Fn(&str) -> bool,
-) -> rusqlite::Result<String> {
+) -> rusqlite::Result<Numbers> {
     let mut statement = connection.prepare_cached("SELECT id, name FROM names WHERE kind = ?1")?;
     let mut rows = statement.query([kind as i64])?;
-    let mut numbers: Vec<i64> = Vec::new();
+    let mut numbers = Numbers::new();
     while let Some(row) = rows.next()? {
         if is_wanted(row.get_ref(1)?.as_str()?) {
             numbers.push(row.get(0)?);
         }
     }
-    Ok(joined(numbers.into_iter()))
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 /// Returns the numbers of the config folders that the index knows and that are not searched.
-fn other_roots(connection: &Connection, roots: &[PathBuf]) -> rusqlite::Result<String> {
+fn other_roots(connection: &Connection, roots: &[PathBuf]) -> rusqlite::Result<Numbers> {
     let is_other = |root: &str| !roots.iter().any(|known| known.to_string_lossy() == root);
     names(connection, NameKind::Root, &is_other)
 }
@@ -256,15 +333,17 @@ fn sessions(filters: &[Filter]) -> Vec<NamedSession> {
 /// Returns the numbers of the files of sessions.
 fn files_of(
     sessions: &[NamedSession],
-    other_roots: &str,
+    other_roots: &Numbers,
     connection: &Connection,
-) -> rusqlite::Result<String> {
-    let sql = format!("SELECT id, session FROM files WHERE root NOT IN ({other_roots})");
-    let mut statement = connection.prepare(&sql)?;
+) -> rusqlite::Result<Numbers> {
+    let mut statement = connection.prepare_cached("SELECT id, session, root FROM files ORDER BY id")?;
     let mut rows = statement.query([])?;
     let has_positive = sessions.iter().any(|(_, is_negated)| !is_negated);
-    let mut numbers: Vec<i64> = Vec::new();
+    let mut numbers = Numbers::new();
     while let Some(row) = rows.next()? {
+        if has(other_roots, row.get(2)?) {
+            continue;
+        }
         let session = row.get::<_, Option<String>>(1)?.unwrap_or_default().to_lowercase();
         let named = |negated| {
             sessions.iter().any(|(wanted, is_negated)| *is_negated == negated && session.starts_with(wanted))
@@ -273,9 +352,5 @@ fn files_of(
             numbers.push(row.get(0)?);
         }
     }
-    Ok(joined(numbers.into_iter()))
-}
-
-fn joined(numbers: impl Iterator<Item = impl ToString>) -> String {
-    numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(",")
+    Ok(numbers)
 }

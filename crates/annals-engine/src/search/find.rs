@@ -1,23 +1,25 @@
 //! Finds documents, ranks them, and shows them with text from their transcripts.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 
 use annals_search::rank::{self, Collection, Found, TermCount};
-use annals_search::{Expression, FtsMatch, Part, Query, Role, Snippet, Tokens, corrections};
+use annals_search::{Expression, FtsMatch, Part, Query, Role, Snippet, Term, Tokens, corrections};
 use annals_transcript::Entry;
 use annals_transcript::line::read_span;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rusqlite::types::Value as SqlValue;
-use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::document::{self, Document, Setting};
+use super::facts::{Facts, FactsReader};
 use super::filter::{self, Conditions};
-use super::index::{Index, part_at};
+use super::index::Index;
 use super::spilled::{self, SpilledOutputs};
 use super::update;
+use super::word_relevance::WordRelevance;
 use super::{
     Copy, Hit, Limit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter,
 };
@@ -61,7 +63,8 @@ pub(super) fn find(
             return Ok(Err(Error::new(ErrorKind::Query { reason: error.to_string() })));
         }
     };
-    let search = Search { connection: &connection, query, conditions, start };
+    let facts = RefCell::new(FactsReader::new(&connection)?);
+    let search = Search { index, connection: &connection, query, conditions, start, facts };
     let Matches { total, candidates, ranking } = search.matches(options.order)?;
     let mut shower = Shower {
         search: &search,
@@ -71,6 +74,7 @@ pub(super) fn find(
         width: options.snippet_width,
         reveal: options.reveal,
         read_bytes: 0,
+        opened: None,
     };
     let by_session = options.per_session.is_some();
     let groups = shower.groups(candidates, by_session)?;
@@ -120,10 +124,12 @@ fn now(start: &SearchCursor, options: &SearchOptions) -> jiff::Zoned {
 
 /// A query on one state of the index.
 struct Search<'s> {
+    index: &'s Index,
     connection: &'s Connection,
     query: &'s Query,
     conditions: Conditions,
     start: SearchCursor,
+    facts: RefCell<FactsReader<'s>>,
 }
 
 /// What matches.
@@ -151,35 +157,6 @@ impl Candidate {
 }
 
 impl Search<'_> {
-    /// Returns a statement over the documents that match, with its parameters: the last document, and the expression that FTS5 gets.
-    fn statement(&self, columns: &str, needs_documents: bool) -> (String, Vec<SqlValue>) {
-        let filters = self.conditions.sql();
-        let newest = SqlValue::from(self.start.newest);
-        match self.query.fts_match() {
-            FtsMatch::Rows(rows) if needs_documents || !self.conditions.is_empty() => (
-                format!(
-                    "SELECT {columns} FROM text CROSS JOIN documents d ON d.id = text.rowid \
-                     WHERE text MATCH ?2 AND text.rowid <= ?1{filters}"
-                ),
-                vec![newest, rows.into()],
-            ),
-            FtsMatch::Rows(rows) => {
-                let sql = format!("SELECT {columns} FROM text WHERE text MATCH ?2 AND text.rowid <= ?1");
-                (sql, vec![newest, rows.into()])
-            }
-            FtsMatch::Everything => {
-                (format!("SELECT {columns} FROM documents d WHERE d.id <= ?1{filters}"), vec![newest])
-            }
-            FtsMatch::AllRowsBut(rows) => (
-                format!(
-                    "SELECT {columns} FROM documents d WHERE d.id <= ?1{filters} \
-                     AND d.id NOT IN (SELECT rowid FROM text WHERE text MATCH ?2)"
-                ),
-                vec![newest, rows.into()],
-            ),
-        }
-    }
-
     /// Returns the documents that match and are ranked, the best first.
     fn matches(&self, order: Order) -> rusqlite::Result<Matches> {
         let (total, mut candidates) = match order {
@@ -193,132 +170,195 @@ impl Search<'_> {
 
     /// Returns how many documents match, and all of them with their times.
     fn by_time(&self) -> rusqlite::Result<(u64, Vec<Candidate>)> {
-        let columns = format!("d.id, {}, d.time", self.conditions.file());
-        let (sql, parameters) = self.statement(&columns, true);
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let candidate = |row: &Row<'_>| {
+        let mut candidates = Vec::new();
+        self.each_match(|id| {
             #[expect(clippy::cast_precision_loss, reason = "times of this age are exact")]
-            let score = row.get::<_, Option<i64>>(2)?.unwrap_or(0) as f64;
-            Ok(Candidate { id: row.get(0)?, file: row.get(1)?, score })
-        };
-        let candidates = statement.query_map(params_from_iter(parameters), candidate)?;
-        let candidates = candidates.collect::<rusqlite::Result<Vec<_>>>()?;
+            let score = |facts: &Facts| facts.time.unwrap_or(0) as f64;
+            candidates.extend(self.candidate(id, score)?);
+            Ok(())
+        })?;
         Ok((candidates.len() as u64, candidates))
     }
 
     /// Returns how many documents match, and those that are ranked with their scores.
     fn by_relevance(&self) -> rusqlite::Result<(u64, Vec<Candidate>)> {
         let (total, documents) = self.newest_documents()?;
-        let is_ranked_by_words = total <= FEW as u64 && self.can_rank_words()?;
-        let candidates = if is_ranked_by_words { self.by_words()? } else { self.by_part_and_age(documents)? };
+        let now = Timestamp::from_millisecond(self.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
+        let candidates = match self.query.fts_match() {
+            FtsMatch::Rows(rows) if total <= FEW as u64 && self.can_rank_words(total)? => {
+                // If filters leave little, FTS5 is faster: it ranks what they leave, and a pass over the word looks at all of it.
+                if let Some(term) = self.one_token().filter(|_| self.conditions.is_empty()) {
+                    let words = WordRelevance::of(self.connection, term)?;
+                    let score =
+                        |count, facts: &Facts| score(words.relevance(count, facts.tokens), facts, now);
+                    self.candidates(words.counts_in(&documents), score)?
+                } else {
+                    let ranked = self.relevance(&rows, &documents)?.into_iter();
+                    self.candidates(ranked, |relevance, facts| score(relevance, facts, now))?
+                }
+            }
+            _ => self.candidates(documents.iter().map(|id| (*id, 1.0)), |relevance, facts| {
+                score(relevance, facts, now)
+            })?,
+        };
         Ok((total, candidates))
     }
 
-    /// Returns all documents that match, with their scores. FTS5 says how well their words match.
-    fn by_words(&self) -> rusqlite::Result<Vec<Candidate>> {
-        let columns =
-            format!("text.rowid, {}, d.part, d.time, -bm25(text, 1.0, 0.7)", self.conditions.file());
-        let (sql, parameters) = self.statement(&columns, true);
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let candidates = statement.query_map(params_from_iter(parameters), |row| {
-            self.candidate(row.get(0)?, row.get(4)?, row, 1)
-        })?;
-        candidates.collect()
+    /// Returns documents with their scores, which depend on a number for each.
+    fn candidates(
+        &self,
+        documents: impl Iterator<Item = (i64, f64)>,
+        score: impl Fn(f64, &Facts) -> f64,
+    ) -> rusqlite::Result<Vec<Candidate>> {
+        let candidate = |(id, number)| self.candidate(id, |facts| score(number, facts)).transpose();
+        documents.filter_map(candidate).collect()
     }
 
-    /// Returns documents with their scores, whatever their words are.
-    fn by_part_and_age(&self, documents: Vec<i64>) -> rusqlite::Result<Vec<Candidate>> {
-        let sql =
-            format!("SELECT {}, d.part, d.time FROM documents d WHERE d.id = ?1", self.conditions.file());
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let mut candidates = Vec::with_capacity(documents.len());
-        for id in documents {
-            let candidate = statement.query_row([id], |row| self.candidate(id, 1.0, row, 0));
-            // Damage that SQLite does not notice may find a document that there is not.
-            candidates.extend(candidate.optional()?);
+    /// Returns how well the words of documents match, as FTS5 says.
+    fn relevance(&self, rows: &str, documents: &[i64]) -> rusqlite::Result<Vec<(i64, f64)>> {
+        // Of what the words find, filters may leave little. FTS5 ranks a row only if the other conditions hold.
+        let first = documents.first().copied().unwrap_or_default();
+        let length = documents.last().map_or(0, |last| last - first + 1);
+        let mut is_wanted = vec![0_u8; usize::try_from(length).unwrap_or_default()];
+        for document in documents {
+            if let Some(wanted) = usize::try_from(document - first).ok().and_then(|at| is_wanted.get_mut(at))
+            {
+                *wanted = 1;
+            }
         }
-        Ok(candidates)
+        let sql = "SELECT rowid, -bm25(text, 1.0, 0.7) FROM text WHERE text MATCH ?1 \
+                   AND rowid >= ?2 AND rowid < ?2 + length(?3) AND substr(?3, rowid - ?2 + 1, 1) = x'01' \
+                   ORDER BY rowid";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found =
+            statement.query_map(params![rows, first, is_wanted], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        found.collect()
     }
 
-    /// Reads a document from a row that has its file, part and time from a column on.
-    fn candidate(&self, id: i64, relevance: f64, row: &Row<'_>, first: usize) -> rusqlite::Result<Candidate> {
-        let now = Timestamp::from_millisecond(self.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
-        let score = score(relevance, part_at(row.get(first + 1)?), row.get(first + 2)?, now);
-        Ok(Candidate { id, file: row.get(first)?, score })
+    /// Returns what is known of a document. Damage that SQLite does not notice may find a document that there is not.
+    fn facts(&self, id: i64) -> rusqlite::Result<Option<Facts>> {
+        self.facts.borrow_mut().of(id)
     }
 
-    /// Returns how many documents match, and their numbers; if there are many, those of the newest.
+    /// Returns a document with its score.
+    fn candidate(&self, id: i64, score: impl FnOnce(&Facts) -> f64) -> rusqlite::Result<Option<Candidate>> {
+        let Some(facts) = self.facts(id)? else { return Ok(None) };
+        let file = self.conditions.file(id, &facts, self.connection)?;
+        Ok(file.map(|file| Candidate { id, file, score: score(&facts) }))
+    }
+
+    /// Returns how many documents match, and their numbers in order; if there are many, those of the newest.
     fn newest_documents(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
-        if self.is_one_word() { self.newest_with_word() } else { self.newest_in_one_pass() }
+        match self.query.fts_match() {
+            FtsMatch::Rows(rows) if self.conditions.is_empty() && self.one_token().is_some() => {
+                self.newest_with_word(&rows)
+            }
+            _ => self.newest_in_one_pass(),
+        }
     }
 
     /// Counts documents with one word. FTS5 counts them faster than it returns them, and has the newest at hand.
-    fn newest_with_word(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
-        let (sql, parameters) = self.statement("text.rowid", false);
-        let few = self.documents(&format!("{sql} LIMIT {}", FEW + 1), &parameters)?;
+    fn newest_with_word(&self, rows: &str) -> rusqlite::Result<(u64, Vec<i64>)> {
+        let newest = self.start.newest;
+        let documents = |order: &str| -> rusqlite::Result<Vec<i64>> {
+            let sql =
+                format!("SELECT rowid FROM text WHERE text MATCH ?1 AND rowid <= ?2 ORDER BY rowid {order}");
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            statement.query_map(params![rows, newest], |row| row.get(0))?.collect()
+        };
+        let few = documents(&format!("LIMIT {}", FEW + 1))?;
         if few.len() <= FEW {
             return Ok((few.len() as u64, few));
         }
-        let newest =
-            self.documents(&format!("{sql} ORDER BY text.rowid DESC LIMIT {NEWEST}"), &parameters)?;
-        let (sql, parameters) = self.statement("count(*)", false);
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        Ok((statement.query_row(params_from_iter(parameters), |row| row.get(0))?, newest))
+        let mut documents = documents(&format!("DESC LIMIT {NEWEST}"))?;
+        documents.reverse();
+        let count = "SELECT count(*) FROM text WHERE text MATCH ?1 AND rowid <= ?2";
+        let mut count = self.connection.prepare_cached(count)?;
+        Ok((count.query_row(params![rows, newest], |row| row.get(0))?, documents))
     }
 
     /// Looks at every match once: finding a phrase, the words of a prefix or what a filter leaves takes longer than returning it.
     fn newest_in_one_pass(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
-        let id = if self.has_text() { "text.rowid" } else { "d.id" };
-        let (sql, parameters) = self.statement(id, false);
-        let mut statement = self.connection.prepare_cached(&format!("{sql} ORDER BY {id}"))?;
-        let mut rows = statement.query(params_from_iter(parameters))?;
         let mut total = 0;
         let mut newest = VecDeque::with_capacity(FEW);
-        while let Some(row) = rows.next()? {
+        self.each_match(|id| {
             if newest.len() == FEW {
                 newest.pop_front();
             }
-            newest.push_back(row.get(0)?);
+            newest.push_back(id);
             total += 1;
-        }
+            Ok(())
+        })?;
         if total > FEW as u64 {
             newest.drain(..FEW - NEWEST);
         }
         Ok((total, newest.into()))
     }
 
-    fn documents(&self, sql: &str, parameters: &[SqlValue]) -> rusqlite::Result<Vec<i64>> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        statement.query_map(params_from_iter(parameters), |row| row.get(0))?.collect()
-    }
-
-    /// Returns whether the query has words that documents must have.
-    fn has_text(&self) -> bool {
-        matches!(self.query.fts_match(), FtsMatch::Rows(_))
-    }
-
-    /// Returns whether every document matches that has a word, and no other.
-    fn is_one_word(&self) -> bool {
-        let is_one_token =
-            |expression: &Expression| matches!(expression, Expression::Term(term) if term.is_one_token());
-        self.conditions.is_empty() && self.query.expression().is_some_and(is_one_token)
-    }
-
-    /// Returns whether FTS5 can rank matches by their words in time: it looks at every document that has one of the words, even
-    /// if few documents have all of them.
-    fn can_rank_words(&self) -> rusqlite::Result<bool> {
-        // One word is in as many documents as match.
-        if self.is_one_word() || !self.has_text() {
-            return Ok(self.has_text());
+    /// Calls `each` with every document that matches, in order.
+    fn each_match(&self, mut each: impl FnMut(i64) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        let (newest, connection) = (self.start.newest, self.connection);
+        let select = "SELECT rowid FROM text WHERE text MATCH ?1 AND rowid <= ?2 ORDER BY rowid";
+        let mut statement = connection.prepare_cached(select)?;
+        let (rows, is_excluded) = match self.query.fts_match() {
+            FtsMatch::Rows(rows) => (Some(rows), false),
+            FtsMatch::AllRowsBut(rows) => (Some(rows), true),
+            FtsMatch::Everything => (None, true),
+        };
+        let mut found = rows.map(|rows| statement.query(params![rows, newest])).transpose()?;
+        let mut next = || match &mut found {
+            Some(rows) => rows.next()?.map(|row| row.get::<_, i64>(0)).transpose(),
+            None => Ok(None),
+        };
+        if !is_excluded {
+            while let Some(id) = next()? {
+                if self.conditions.is_empty() || self.holds(id)? {
+                    each(id)?;
+                }
+            }
+            return Ok(());
         }
+        let mut excluded = next()?;
+        let mut all = FactsReader::new(connection)?;
+        all.each_up_to(newest, |id, facts| {
+            while excluded.is_some_and(|excluded| excluded < id) {
+                excluded = next()?;
+            }
+            if excluded != Some(id) && self.conditions.hold(id, facts, connection)? {
+                each(id)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn holds(&self, id: i64) -> rusqlite::Result<bool> {
+        self.facts(id)?.map_or(Ok(false), |facts| self.conditions.hold(id, &facts, self.connection))
+    }
+
+    /// Returns the term of the query, if it has no other and FTS5 looks for one token.
+    fn one_token(&self) -> Option<&Term> {
+        match self.query.expression() {
+            Some(Expression::Term(term)) if term.is_one_token() => Some(term),
+            _ => None,
+        }
+    }
+
+    /// Returns whether matches can be ranked by their words in time: FTS5 looks at every document that has one of the words, even
+    /// if few documents have all of them.
+    fn can_rank_words(&self, total: u64) -> rusqlite::Result<bool> {
         let terms = self.query.terms();
-        let bounded =
-            format!("SELECT count(*) FROM (SELECT 1 FROM text WHERE text MATCH ?1 LIMIT {MOST_RANKED})");
+        // A query that is one term is in as many documents as match.
+        let is_counted = match self.query.expression() {
+            Some(Expression::Term(_)) => self.conditions.is_empty() && total < MOST_RANKED,
+            _ => false,
+        };
+        if is_counted && self.one_token().is_some() {
+            return Ok(true);
+        }
         let words = terms.iter().flat_map(|term| term.tokens()).map(|token| format!("\"{token}\""));
-        for expression in words.chain(terms.iter().map(|term| term.fts_match())) {
-            let documents: u64 =
-                self.connection.prepare_cached(&bounded)?.query_row([expression], |row| row.get(0))?;
-            if documents == MOST_RANKED {
+        let terms = terms.iter().filter(|_| !is_counted).map(|term| term.fts_match());
+        for expression in words.chain(terms) {
+            if self.index.has_many(expression, MOST_RANKED)? {
                 return Ok(false);
             }
         }
@@ -326,19 +366,19 @@ impl Search<'_> {
     }
 }
 
-/// Returns how good a match is. FTS5 computes the share of the text, with the constants of [`rank`]; the shares of part and
-/// time are those of any document with one term.
-fn score(relevance: f64, part: Option<Part>, time: Option<i64>, now: Timestamp) -> f64 {
+/// Returns how good a match is, with the constants of [`rank`]: `relevance` is the share of the text, and those of part and time
+/// are the shares of any document with one term.
+fn score(relevance: f64, facts: &Facts, now: Timestamp) -> f64 {
     let collection = Collection { documents: 1, average_length: 1.0, now };
     let once = [TermCount { documents: 1, here: 1 }];
-    let time = time.and_then(|time| Timestamp::from_millisecond(time).ok());
-    let found = Found { terms: &once, length: 1, part: part.unwrap_or(Part::Notification), time };
+    let time = facts.time.and_then(|time| Timestamp::from_millisecond(time).ok());
+    let found = Found { terms: &once, length: 1, part: facts.part.unwrap_or(Part::Notification), time };
     relevance * rank::score(&collection, &found)
 }
 
 /// Reads what is shown of candidates.
-struct Shower<'s> {
-    search: &'s Search<'s>,
+struct Shower<'s, 'c> {
+    search: &'s Search<'c>,
     index: &'s Index,
     filter: &'s dyn TextFilter,
     guard: Option<SymlinkGuard>,
@@ -347,6 +387,8 @@ struct Shower<'s> {
     reveal: bool,
     /// The bytes of transcripts that were read.
     read_bytes: u64,
+    /// The transcript that was opened last.
+    opened: Option<(i64, File)>,
 }
 
 /// Candidates that are shown together, the best first.
@@ -354,7 +396,7 @@ struct Group {
     candidates: Vec<Candidate>,
 }
 
-impl Shower<'_> {
+impl Shower<'_, '_> {
     /// Groups candidates by session, in the order of the best of each; or lets each stand alone.
     fn groups(&self, candidates: Vec<Candidate>, by_session: bool) -> rusqlite::Result<Vec<Group>> {
         let mut groups: Vec<Group> = Vec::new();
@@ -428,21 +470,24 @@ impl Shower<'_> {
 
     /// Returns the hit of a candidate with the part that it shows; `None` if no transcript has its text any more.
     fn hit(&mut self, candidate: Candidate, in_session: usize) -> rusqlite::Result<Option<(ShownPart, Hit)>> {
-        let sql =
-            "SELECT identity, number, (SELECT name FROM names WHERE id = tool) FROM documents WHERE id = ?1";
+        let sql = "SELECT identity, number, file, offset, length FROM documents WHERE id = ?1";
         let mut statement = self.search.connection.prepare_cached(sql)?;
-        let (identity, number, tool): (i64, usize, Option<String>) =
-            statement.query_row([candidate.id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let row = statement.query_row([candidate.id], |row| {
+            Ok((row.get(0)?, row.get(1)?, self.place(row.get(2)?, row.get(3)?, row.get(4)?)))
+        });
+        let Some((identity, number, first)) = row.optional()? else { return Ok(None) };
+        let Some(facts) = self.search.facts(candidate.id)? else { return Ok(None) };
         let mut hit: Option<Hit> = None;
         let mut part = ShownPart::default();
-        for place in self.places(candidate)? {
+        for place in self.places(candidate, &facts, first)? {
             let file = self.index.transcript(place.file)?;
             match &mut hit {
                 None if place.is_searched => {
                     part = (place.file, place.offset, spilled::part_number(number));
                     let read = self.read(&file, &place, number, identity);
-                    hit = read
-                        .map(|found| found.hit((*file).clone(), tool.clone(), candidate.score, in_session));
+                    let Some(found) = read else { continue };
+                    let tool = facts.tool.map(|tool| self.index.name(tool)).transpose()?.flatten();
+                    hit = Some(found.hit((*file).clone(), tool, candidate.score, in_session));
                 }
                 None => break,
                 Some(hit) if hit.is_in(&file) => {}
@@ -457,27 +502,27 @@ impl Shower<'_> {
         Ok(hit.map(|hit| (part, hit)))
     }
 
-    /// Returns the places of a document: first those in the files that are searched, beginning with its own file.
-    fn places(&self, candidate: Candidate) -> rusqlite::Result<Vec<Place>> {
-        let conditions = &self.search.conditions;
-        let sql = format!(
-            "SELECT file, offset, length, {} AS is_searched FROM \
-             (SELECT file, offset, length FROM documents WHERE id = ?1 \
-             UNION ALL SELECT file, offset, length FROM copies WHERE document = ?1) WHERE {} \
-             ORDER BY is_searched DESC, file <> ?2, file, offset",
-            conditions.is_searched_place(),
-            conditions.is_known_place()
-        );
-        let mut statement = self.search.connection.prepare_cached(&sql)?;
-        let places = statement.query_map([candidate.id, candidate.file], |row| {
-            Ok(Place {
-                file: row.get(0)?,
-                offset: row.get(1)?,
-                length: row.get(2)?,
-                is_searched: row.get(3)?,
-            })
-        })?;
-        places.collect()
+    fn place(&self, file: i64, offset: u64, length: u64) -> Place {
+        Place { file, offset, length, is_searched: self.search.conditions.is_searched_file(file) }
+    }
+
+    /// Returns the places of a document that may be named: first those in the files that are searched, beginning with its own file.
+    fn places(&self, candidate: Candidate, facts: &Facts, first: Place) -> rusqlite::Result<Vec<Place>> {
+        let mut places = vec![first];
+        if facts.has_copies {
+            let sql = "SELECT file, offset, length FROM copies WHERE document = ?1";
+            let mut statement = self.search.connection.prepare_cached(sql)?;
+            let copies = statement
+                .query_map([candidate.id], |row| Ok(self.place(row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            for copy in copies {
+                places.push(copy?);
+            }
+        }
+        places.retain(|place| self.search.conditions.is_known_file(place.file));
+        places.sort_by_key(|place| {
+            (!place.is_searched, place.file != candidate.file, place.file, place.offset)
+        });
+        Ok(places)
     }
 
     /// Returns the document of an entry that has a number.
@@ -497,6 +542,18 @@ impl Shower<'_> {
         found
     }
 
+    /// Opens a transcript, unless it was opened last: hits of a session mostly stand in the same file.
+    fn open(&mut self, number: i64, file: &TranscriptFile) -> Option<&mut File> {
+        if self.opened.as_ref().is_none_or(|(opened, _)| *opened != number) {
+            let file = match &self.guard {
+                Some(guard) => guard.open(&file.path).ok()??.0,
+                None => open_regular(&file.path).ok()?,
+            };
+            self.opened = Some((number, file));
+        }
+        self.opened.as_mut().map(|(_, file)| file)
+    }
+
     /// Reads a document from a transcript. Returns `None` if it is not there any more, or if it does not match.
     fn read(
         &mut self,
@@ -506,11 +563,7 @@ impl Shower<'_> {
         identity: i64,
     ) -> Option<ReadDocument> {
         self.read_bytes += place.length;
-        let mut opened: File = match &self.guard {
-            Some(guard) => guard.open(&file.path).ok()??.0,
-            None => open_regular(&file.path).ok()?,
-        };
-        let bytes = read_span(&mut opened, place.offset, place.length).ok()?;
+        let bytes = read_span(self.open(place.file, file)?, place.offset, place.length).ok()?;
         let entry = Entry::new(&bytes);
         let document = self.document(file, &entry, number)?;
         let text = document::searched_text(&document, self.filter, self.index.settings.text_limit);

@@ -5,6 +5,7 @@
 //! | `files` | each transcript: how far it was indexed, in the same transaction as what was found there |
 //! | `projects` | each folder of a project that has one of them, and what was in it when all of them were indexed ([`Listing`]) |
 //! | `documents` | each part of a message, once, with one place where it stands: a file, and the bytes of the entry in it; later documents have larger numbers |
+//! | `facts` | some hundred documents, with what filters and ranking ask about them ([`Facts`]) |
 //! | `copies` | each further place of a document |
 //! | `text` | the tokens of a document (FTS5, without the text) |
 //! | `names` | each tool, project, branch, model, file and root: documents have their numbers |
@@ -19,7 +20,7 @@
 //! removed is not found any more, but its words stay in their segment until it is merged; [`Index::compact`] does that at once.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -35,13 +36,15 @@ use rusqlite::{
 };
 
 use super::document::Subject;
+use super::facts::{ChangedFacts, Facts, FactsReader};
 use super::listing::{Listing, Stamp, stamp};
+use super::word_relevance::CREATE_PLACES;
 use crate::database::{move_away, move_back, remove_file, version};
 use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
 
 /// The version of the layout and of everything that decides what is stored: documents, tokens, identities.
-const VERSION: i64 = 6;
+const VERSION: i64 = 7;
 
 /// How many KiB of the database stay in memory between two searches, at most.
 const READ_CACHE: i64 = 32 << 10;
@@ -58,11 +61,36 @@ pub(super) struct Index {
     names: Names,
     /// Transcripts that were looked up before, by their numbers: no number ever means another one.
     transcripts: RefCell<HashMap<i64, Arc<TranscriptFile>>>,
+    counted: RefCell<Counted>,
     /// Which files are open, to notice that others took their places; `None` if their identity is unknown.
     open_files: Option<[FileIdentity; 2]>,
 }
 
 type FileIdentity = (u64, u64);
+
+/// Expressions whose documents were counted before.
+#[derive(Debug, Default)]
+struct Counted {
+    /// The largest number of a document at that time, and how many documents had been removed.
+    state: (i64, i64),
+    /// Whether expressions have many documents.
+    have_many: HashMap<String, bool>,
+}
+
+impl Counted {
+    /// More expressions are not remembered.
+    const MOST: usize = 1_024;
+
+    /// Forgets what may have changed: an expression that has many documents keeps them until documents are removed.
+    fn take_state(&mut self, state: (i64, i64)) {
+        if self.state.1 != state.1 || self.have_many.len() >= Self::MOST {
+            self.have_many.clear();
+        } else if self.state.0 != state.0 {
+            self.have_many.retain(|_, has_many| *has_many);
+        }
+        self.state = state;
+    }
+}
 
 /// The numbers of names, by what they name.
 type Names = HashMap<NameKind, HashMap<String, i64>>;
@@ -156,6 +184,10 @@ pub(super) fn part_at(number: usize) -> Option<Part> {
     PARTS.get(number).copied()
 }
 
+pub(super) fn role_at(number: usize) -> Option<Role> {
+    ROLES.get(number).copied()
+}
+
 impl Index {
     /// Opens the index to read it. Returns `None` if there is none, or one of another version.
     pub(super) fn open(path: &Path) -> rusqlite::Result<Option<Self>> {
@@ -178,10 +210,11 @@ impl Index {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
-        connection.pragma_update(None, "query_only", true)?;
         connection.pragma_update(None, "cache_size", -READ_CACHE)?;
-        let index = Self::of_this_version(connection)?;
-        Ok(index.map(|index| Self { open_files: Self::files_at(path), ..index }))
+        let Some(index) = Self::of_this_version(connection)? else { return Ok(None) };
+        index.prepare_to_search()?;
+        index.connection.pragma_update(None, "query_only", true)?;
+        Ok(Some(Self { open_files: Self::files_at(path), ..index }))
     }
 
     /// Returns which files are at a path: the database, and the file that processes share while one of them has it open.
@@ -210,7 +243,15 @@ impl Index {
             }
         }
         uri.push_str("?immutable=1");
-        Self::of_this_version(Connection::open_with_flags(uri, flags)?)
+        let index = Self::of_this_version(Connection::open_with_flags(uri, flags)?)?;
+        index.as_ref().map_or(Ok(()), Self::prepare_to_search)?;
+        Ok(index)
+    }
+
+    /// Makes what searches need of a connection.
+    fn prepare_to_search(&self) -> rusqlite::Result<()> {
+        self.connection.set_prepared_statement_cache_capacity(32);
+        self.connection.execute_batch(CREATE_PLACES)
     }
 
     fn of_this_version(connection: Connection) -> rusqlite::Result<Option<Self>> {
@@ -317,6 +358,7 @@ impl Index {
             settings,
             names: Names::default(),
             transcripts: RefCell::default(),
+            counted: RefCell::default(),
             open_files: None,
         })
     }
@@ -381,6 +423,30 @@ impl Index {
         Ok(file)
     }
 
+    /// Returns a name by its number, if there is such a name.
+    pub(super) fn name(&self, number: i64) -> rusqlite::Result<Option<String>> {
+        let sql = "SELECT name FROM names WHERE id = ?1";
+        self.connection.prepare_cached(sql)?.query_row([number], |row| row.get(0)).optional()
+    }
+
+    /// Returns whether at least `many` documents match an expression of FTS5. They are counted once, not in each search.
+    pub(super) fn has_many(&self, expression: String, many: u64) -> rusqlite::Result<bool> {
+        let state = "SELECT last_document, last_document - documents FROM settings";
+        let state = |connection: &Connection| {
+            connection.prepare_cached(state)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+        };
+        let mut counted = self.counted.borrow_mut();
+        counted.take_state(state(&self.connection)?);
+        if let Some(known) = counted.have_many.get(&expression) {
+            return Ok(*known);
+        }
+        let bounded = "SELECT count(*) FROM (SELECT 1 FROM text WHERE text MATCH ?1 LIMIT ?2)";
+        let mut bounded = self.connection.prepare_cached(bounded)?;
+        let count: u64 = bounded.query_row(params![expression, many], |row| row.get(0))?;
+        counted.have_many.insert(expression, count == many);
+        Ok(count == many)
+    }
+
     /// Returns how many documents there are.
     pub(super) fn documents(&self) -> rusqlite::Result<u64> {
         self.connection.query_row("SELECT documents FROM settings", [], |row| row.get(0))
@@ -413,8 +479,10 @@ impl Index {
         let names = std::mem::take(&mut self.names);
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let last = transaction.query_row("SELECT last_document FROM settings", [], |row| row.get(0))?;
-        let mut change = Change { transaction: &transaction, last, added: 0, removed: 0, names };
+        let facts = ChangedFacts::default();
+        let mut change = Change { transaction: &transaction, last, added: 0, removed: 0, names, facts };
         let result = work(&mut change)?;
+        change.store_facts()?;
         change.execute(
             "UPDATE settings SET last_document = ?1, removed = removed + ?2, documents = documents + ?3 - ?2 \
              WHERE ?1 > last_document OR ?2 > 0",
@@ -479,21 +547,39 @@ impl Index {
         self.merge_all()?;
         self.names.clear();
         kill_point();
-        self.connection.execute_batch(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, text, row);
-             BEGIN IMMEDIATE;
-             DELETE FROM terms WHERE NOT EXISTS (SELECT 1 FROM temp.vocabulary v WHERE v.term = terms.term);
-             DELETE FROM names WHERE id NOT IN (
-                 SELECT name FROM touched UNION SELECT root FROM files UNION
-                 SELECT coalesce(tool, 0) FROM documents UNION SELECT coalesce(project, 0) FROM documents UNION
-                 SELECT coalesce(branch, 0) FROM documents UNION SELECT coalesce(model, 0) FROM documents);
-             UPDATE settings SET removed = 0;
-             COMMIT;",
+        let vocabulary =
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, text, row)";
+        self.connection.execute_batch(vocabulary)?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(
+            "DELETE FROM terms WHERE NOT EXISTS (SELECT 1 FROM temp.vocabulary v WHERE v.term = terms.term);
+             UPDATE settings SET removed = 0",
         )?;
+        remove_unused_names(&transaction)?;
+        transaction.commit()?;
         kill_point();
         // The log has earlier states of pages. If another process reads at this moment, it goes with the next update.
         write_log_back(&self.connection)
     }
+}
+
+/// Removes the names that no document and no file has.
+fn remove_unused_names(connection: &Connection) -> rusqlite::Result<()> {
+    let unused =
+        "SELECT id FROM names WHERE id NOT IN (SELECT name FROM touched UNION SELECT root FROM files)";
+    let mut unused = connection.prepare(unused)?;
+    let mut unused: BTreeSet<i64> =
+        unused.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let last = connection.query_row("SELECT last_document FROM settings", [], |row| row.get(0))?;
+    FactsReader::new(connection)?.each_up_to(last, |_, facts| {
+        let Facts { tool, project, branch, model, .. } = facts;
+        for name in [tool, project, branch, model].into_iter().flatten() {
+            unused.remove(name);
+        }
+        Ok(())
+    })?;
+    let mut remove = connection.prepare("DELETE FROM names WHERE id = ?1")?;
+    unused.into_iter().try_for_each(|name| remove.execute([name]).map(drop))
 }
 
 /// The columns of [`indexed_file`], behind the path.
@@ -569,8 +655,8 @@ fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::R
          CREATE TABLE projects (path BLOB UNIQUE, listing BLOB);
          CREATE TABLE documents (
              id INTEGER PRIMARY KEY, identity INTEGER UNIQUE, file INTEGER, offset INTEGER, length INTEGER,
-             number INTEGER, part INTEGER, role INTEGER, is_error INTEGER, time INTEGER,
-             tool INTEGER, project INTEGER, branch INTEGER, model INTEGER);
+             number INTEGER);
+         CREATE TABLE facts (block INTEGER PRIMARY KEY, records BLOB);
          CREATE INDEX documents_of_file ON documents (file);
          CREATE TABLE copies (
              document INTEGER, file INTEGER, offset INTEGER, length INTEGER,
@@ -606,6 +692,7 @@ pub(super) struct Change<'t> {
     pub(super) added: u64,
     removed: u64,
     names: Names,
+    facts: ChangedFacts,
 }
 
 impl Change<'_> {
@@ -701,7 +788,23 @@ impl Change<'_> {
             let name = self.name(NameKind::File, file)?;
             self.execute("INSERT OR IGNORE INTO touched (document, name) VALUES (?1, ?2)", [id, name])?;
         }
+        if !document.subject.files.is_empty() {
+            self.change_facts(id, |facts| facts.has_files = true)?;
+        }
         Ok(())
+    }
+
+    /// Changes what is known of a document.
+    fn change_facts(&mut self, document: i64, change: impl FnOnce(&mut Facts)) -> rusqlite::Result<()> {
+        self.facts.change(self.transaction, document, |facts| {
+            // Only a damaged index has a document without facts.
+            change(facts.get_or_insert_default());
+        })
+    }
+
+    fn store_facts(&mut self) -> rusqlite::Result<()> {
+        kill_point();
+        self.facts.store(self.transaction)
     }
 
     /// Stores a document and returns its number; `None` if it is known.
@@ -716,25 +819,9 @@ impl Change<'_> {
         let branch = self.optional_name(NameKind::Branch, document.branch.as_deref())?;
         let model = self.optional_name(NameKind::Model, document.model.as_deref())?;
         let inserted = self.execute(
-            "INSERT INTO documents (id, identity, file, offset, length, number, part, role, is_error, time, \
-             project, branch, model, tool) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
+            "INSERT INTO documents (id, identity, file, offset, length, number) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
              ON CONFLICT (identity) DO NOTHING",
-            params![
-                id,
-                document.identity,
-                file,
-                document.offset,
-                document.length,
-                document.number,
-                part_number(document.part),
-                role_number(document.role),
-                document.is_error,
-                document.time,
-                project,
-                branch,
-                model,
-                tool
-            ],
+            params![id, document.identity, file, document.offset, document.length, document.number],
         )?;
         if inserted == 0 {
             return Ok(None);
@@ -745,6 +832,23 @@ impl Change<'_> {
             "INSERT INTO text (rowid, words, parts) VALUES (?1, ?2, ?3)",
             params![id, document.words, document.parts],
         )?;
+        let NewDocument { part, role, is_error, time, .. } = *document;
+        let tokens = tokens_in(&document.words) + tokens_in(&document.parts);
+        let facts = Facts {
+            file,
+            part: Some(part),
+            role: Some(role),
+            is_error,
+            has_copies: false,
+            has_files: false,
+            time,
+            tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
+            tool,
+            project,
+            branch,
+            model,
+        };
+        self.facts.change(self.transaction, id, |stored| *stored = Some(facts))?;
         Ok(Some(id))
     }
 
@@ -756,9 +860,10 @@ impl Change<'_> {
             "INSERT OR REPLACE INTO copies (document, file, offset, length) VALUES (?1, ?2, ?3, ?4)",
             params![id, file, document.offset, document.length],
         )?;
-        if let Some(tool) = tool {
-            self.execute("UPDATE documents SET tool = ?1 WHERE id = ?2 AND tool IS NULL", [tool, id])?;
-        }
+        self.change_facts(id, |facts| {
+            facts.has_copies = true;
+            facts.tool = facts.tool.or(tool);
+        })?;
         Ok(id)
     }
 
@@ -792,6 +897,7 @@ impl Change<'_> {
         for document in documents {
             if !self.move_to_copy(document)? {
                 self.removed += 1;
+                self.facts.change(self.transaction, document, |facts| *facts = None)?;
                 for sql in [
                     "DELETE FROM documents WHERE id = ?1",
                     "DELETE FROM touched WHERE document = ?1",
@@ -805,7 +911,7 @@ impl Change<'_> {
     }
 
     /// Makes the first copy of a document its place. Returns whether there is one.
-    fn move_to_copy(&self, document: i64) -> rusqlite::Result<bool> {
+    fn move_to_copy(&mut self, document: i64) -> rusqlite::Result<bool> {
         let copy =
             "SELECT file, offset, length FROM copies WHERE document = ?1 ORDER BY file, offset LIMIT 1";
         let read = |row: &Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?]);
@@ -816,6 +922,7 @@ impl Change<'_> {
             "UPDATE documents SET file = ?2, offset = ?3, length = ?4 WHERE id = ?1",
             [document, file, offset, length],
         )?;
+        self.change_facts(document, |facts| facts.file = file)?;
         self.execute(
             "DELETE FROM copies WHERE document = ?1 AND file = ?2 AND offset = ?3",
             [document, file, offset],
@@ -833,6 +940,11 @@ impl Change<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns how many tokens stand in a column, with a blank between each two.
+fn tokens_in(column: &str) -> usize {
+    memchr::memchr_iter(b' ', column.as_bytes()).count() + usize::from(!column.is_empty())
 }
 
 /// Returns the folder of the project that a transcript is in.

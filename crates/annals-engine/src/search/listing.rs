@@ -10,7 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use annals_transcript::file_state::FileState;
+use annals_transcript::file_state::{FileState, OpenFolder};
 
 use super::index::{path_bytes, stored_path};
 
@@ -97,8 +97,9 @@ impl Listing {
 
     /// Compares a project with the listing.
     pub(super) fn compare(&self, project: &Path) -> Difference {
+        let folder = OpenFolder::new(project);
         let is_same = |path: &Path, listed: &Stamp| {
-            let state = FileState::of(&project.join(path)).ok().flatten();
+            let state = folder.state_of(path).ok().flatten();
             state.map(|state| stamp(&state) == *listed)
         };
         let folders_are_same = Records(&self.folders)

@@ -13,6 +13,7 @@ use testkit::faults::{Fault, every_fault};
 use testkit::generate::{self, Random};
 use testkit::transcript::Transcript;
 
+use super::facts::FactsReader;
 use super::*;
 use crate::catalog::Activities;
 use crate::fold::{self, AnyFold};
@@ -146,29 +147,46 @@ fn session(id: &str) -> Transcript {
 /// Everything that an index has, without the numbers of rows.
 fn dump(path: &Path) -> BTreeMap<i64, String> {
     let connection = rusqlite::Connection::open(path).unwrap();
-    let name = |column: &str| format!("(SELECT name FROM names WHERE id = {column})");
-    let sql = format!(
-        "SELECT id, identity, part, role, is_error, time, {}, {}, {}, {}, \
+    let sql = "SELECT id, identity, \
          (SELECT group_concat(name, '|') FROM (SELECT names.name FROM touched JOIN names ON names.id = touched.name \
           WHERE document = documents.id ORDER BY 1)), \
          (SELECT group_concat(place, '|') FROM (SELECT cast(path AS TEXT) || offset || ' ' || length AS place \
           FROM (SELECT id AS document, file, offset, length FROM documents UNION ALL SELECT document, file, offset, length FROM copies) p \
-          JOIN files ON files.id = p.file WHERE document = documents.id ORDER BY 1)) || ' ' || number FROM documents",
-        name("tool"),
-        name("project"),
-        name("branch"),
-        name("model")
-    );
+          JOIN files ON files.id = p.file WHERE document = documents.id ORDER BY 1)) || ' ' || number, \
+         file, EXISTS (SELECT 1 FROM copies WHERE document = id), EXISTS (SELECT 1 FROM touched WHERE document = id) FROM documents";
     let mut rows = BTreeMap::new();
     let mut identities = BTreeMap::new();
-    let mut statement = connection.prepare(&sql).unwrap();
+    let mut facts_of = FactsReader::new(&connection).unwrap();
+    let mut number_of_facts = 0;
+    let last = connection.query_row("SELECT last_document FROM settings", [], |row| row.get(0)).unwrap();
+    let mut count = |_, _: &_| {
+        number_of_facts += 1;
+        Ok(())
+    };
+    facts_of.each_up_to(last, &mut count).unwrap();
+    let mut statement = connection.prepare(sql).unwrap();
     let mut found = statement.query([]).unwrap();
     while let Some(row) = found.next().unwrap() {
-        let fields: Vec<_> = (2..12).map(|column| format!("{:?}", row.get_ref(column).unwrap())).collect();
+        let document: i64 = row.get(0).unwrap();
+        let facts = facts_of.of(document).unwrap().unwrap();
+        let (file, has_copies, has_files): (i64, bool, bool) =
+            (row.get(4).unwrap(), row.get(5).unwrap(), row.get(6).unwrap());
+        assert_eq!((facts.file, facts.has_files), (file, has_files), "{facts:?}");
+        assert!(facts.has_copies || !has_copies, "{facts:?}");
+        let size = "SELECT sz FROM text_docsize WHERE id = ?1";
+        let size: Vec<u8> = connection.query_row(size, [document], |row| row.get(0)).unwrap();
+        assert_eq!(word_relevance::Varints(&size).sum::<u64>(), u64::from(facts.tokens), "{facts:?}");
+        let name = |name: i64| -> String {
+            connection.query_row("SELECT name FROM names WHERE id = ?1", [name], |row| row.get(0)).unwrap()
+        };
+        let names = [facts.tool, facts.project, facts.branch, facts.model].map(|number| number.map(name));
+        let facts = (facts.part, facts.role, facts.is_error, facts.time, names);
+        let fields: Vec<_> = (2..4).map(|column| format!("{:?}", row.get_ref(column).unwrap())).collect();
         let identity: i64 = row.get(1).unwrap();
-        identities.insert(row.get::<_, i64>(0).unwrap(), identity);
-        assert_eq!(rows.insert(identity, fields.join(" ")), None);
+        identities.insert(document, identity);
+        assert_eq!(rows.insert(identity, format!("{facts:?} {}", fields.join(" "))), None);
     }
+    assert_eq!(number_of_facts, rows.len());
     connection
         .execute_batch("CREATE VIRTUAL TABLE temp.tokens USING fts5vocab(main, text, instance)")
         .unwrap();
@@ -255,6 +273,15 @@ fn filters_select_documents() {
         ("kettle session:3e11 session:0b0b", 3),
         ("-kettle", 4),
         ("session:ffff", 0),
+        ("-role:user -role:assistant", 1),
+        ("-kettle -in:reply -in:thinking", 2),
+        ("kettle -after:2026-04-01", 2),
+        ("kettle -after:2026-04-01 -before:2026-04-01", 1),
+        ("-tool:bash", 5),
+        ("kettle role:user role:system", 3),
+        ("kettle -file:out.log", 3),
+        ("-file:out.log -is:error", 5),
+        ("tool:nothing", 0),
     ] {
         let answer = world.search(query, &flat());
         assert_eq!((answer.total, answer.hits.len() as u64), (expected, expected), "{query}");
@@ -623,6 +650,92 @@ fn many_matches_are_the_same_however_they_are_found() {
     };
     let newest = (2_000, Some("u2100".to_owned()));
     assert_eq!((oldest("kettle"), oldest("\"a kettle\"")), (newest.clone(), newest));
+}
+
+#[test]
+fn one_word_is_ranked_as_fts5_ranks_it() {
+    let world = World::new();
+    for (session, seed) in [(FIRST, 3), (SECOND, 4)] {
+        generate::session(&mut fs::File::create(world.path(session)).unwrap(), seed, 200_000).unwrap();
+    }
+    world.write("third", session("third").user("u8", "a user of `user_name` and UserName"));
+    world.update();
+    // Documents that were removed count no more.
+    world.write(SECOND, session(SECOND));
+    world.update();
+    let index = Index::open(&world.index()).unwrap().unwrap();
+    let connection = &index.connection;
+    let mut facts = FactsReader::new(connection).unwrap();
+    let mut ranked = 0;
+    for word in ["user", "\"user\"", "name", "kettle", "the", "error", "to", "沸騰", "nowhere"] {
+        let query = Query::parse(word).unwrap();
+        let Some(annals_search::Expression::Term(term)) = query.expression() else { panic!("{word}") };
+        assert!(term.is_one_token(), "{word}");
+        let sql = "SELECT rowid, -bm25(text, 1.0, 0.7) FROM text WHERE text MATCH ?1 ORDER BY rowid";
+        let mut statement = connection.prepare(sql).unwrap();
+        let expected = statement.query_map([term.fts_match()], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let expected: Vec<(i64, f64)> = expected.collect::<Result<_, _>>().unwrap();
+        let documents: Vec<i64> = expected.iter().map(|(document, _)| *document).collect();
+        let mut relevance = |documents: &[i64]| {
+            let words = word_relevance::WordRelevance::of(connection, term).unwrap();
+            let counts = words.counts_in(documents).map(|(document, count)| {
+                let tokens = facts.of(document).unwrap().unwrap().tokens;
+                (document, words.relevance(count, tokens))
+            });
+            counts.collect::<Vec<_>>()
+        };
+        let found = relevance(&documents);
+        assert_eq!(found.len(), expected.len(), "{word}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found.0, expected.0, "{word}");
+            assert!((found.1 / expected.1 - 1.0).abs() < 1e-12, "{word}: {found:?} {expected:?}");
+        }
+        let every_other: Vec<i64> = documents.iter().copied().step_by(2).collect();
+        let found = relevance(&every_other);
+        assert_eq!(found.iter().map(|(document, _)| *document).collect::<Vec<_>>(), every_other, "{word}");
+        ranked += expected.len();
+    }
+    assert!(ranked > 50, "{ranked}");
+}
+
+#[test]
+fn words_are_counted_again_when_documents_were_added_or_removed() {
+    let world = World::new();
+    world.write(FIRST, Transcript::session(FIRST).user("u1", "a kettle").user("u2", "the kettle"));
+    world.update();
+    let index = Index::open(&world.index()).unwrap().unwrap();
+    let counted = || ["kettle", "pot"].map(|word| index.has_many(format!("\"{word}\""), 2).unwrap());
+    assert_eq!((counted(), counted()), ([true, false], [true, false]));
+    world.write(SECOND, Transcript::session(SECOND).user("u1", "a pot").user("u2", "the pot"));
+    world.update();
+    assert_eq!((counted(), counted()), ([true, true], [true, true]));
+    world.write(FIRST, Transcript::session(FIRST).user("u1", "a kettle"));
+    world.update();
+    assert_eq!((counted(), counted()), ([false, true], [false, true]));
+}
+
+#[test]
+fn what_filters_leave_is_ranked_as_without_them() {
+    let world = World::new();
+    generate::session(&mut fs::File::create(world.path(FIRST)).unwrap(), 3, 200_000).unwrap();
+    world.update();
+    let scores = |query: &str| -> BTreeMap<String, f64> {
+        let hits = world.search(query, &flat()).hits.into_iter();
+        hits.map(|hit| (format!("{:?} {:?} {:?}", hit.entry, hit.part, hit.snippet), hit.score)).collect()
+    };
+    for query in ["the", "the a", "\"the\" OR kettle", "th*", "the -kettle"] {
+        let all = scores(query);
+        let filtered = scores(&format!("{query} role:assistant"));
+        assert!(
+            !filtered.is_empty() && filtered.len() < all.len(),
+            "{query}: {} of {}",
+            filtered.len(),
+            all.len()
+        );
+        for (hit, score) in &filtered {
+            assert!((score - all[hit]).abs() < 1e-9, "{query}: {hit}");
+        }
+    }
 }
 
 #[test]

@@ -94,6 +94,11 @@ impl Term {
         !self.is_prefix && self.tokens().nth(1).is_none()
     }
 
+    /// Returns whether the term is looked for in the column of parts, too.
+    pub fn is_looked_for_in_parts(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
     /// Returns the expression with which FTS5 finds the documents that have the term.
     pub fn fts_match(&self) -> String {
         super::fts::render_term(self)
