@@ -23,8 +23,8 @@ use crate::rpc::Outcome;
 /// The file in `ANNALS_HOME` with the rules of the user.
 pub const RULES_FILE: &str = "secrets.toml";
 
-/// Ids, positions and paths that programs need as they are; cursors and signatures would be useless if they were changed.
-const KEEP: &[&str] = &[
+/// Ids and positions that programs need as they are; cursors and signatures would be useless if they were changed.
+const IDS: [&str; 32] = [
     // Sessions, entries, calls and agents.
     "id",
     "uuid",
@@ -59,7 +59,11 @@ const KEEP: &[&str] = &[
     "previousCursor",
     "entry",
     "replaced",
-    // Paths of transcripts and projects.
+    "timestamp",
+];
+
+/// Paths of files, transcripts and projects, which programs open. An export is for somebody who cannot: there they are masked.
+const PATHS: [&str; 11] = [
     "path",
     "cwd",
     "project",
@@ -71,8 +75,15 @@ const KEEP: &[&str] = &[
     "roots",
     "home",
     "moved",
-    "timestamp",
 ];
+
+const KEEP: [&str; IDS.len() + PATHS.len()] = {
+    let mut keep = [""; IDS.len() + PATHS.len()];
+    let (ids, paths) = keep.split_at_mut(IDS.len());
+    ids.copy_from_slice(&IDS);
+    paths.copy_from_slice(&PATHS);
+    keep
+};
 
 /// Signatures of thinking, and the bytes of images: base64, in which a rule could find something by chance.
 const KEEP_BASE64: &[&str] = &["signature", "data"];
@@ -83,13 +94,16 @@ const FREE: &[&str] = &["input", "rawInput", "rawOutput", "toolUseResult", "resu
 /// Texts that may have been cut after this number of characters (LISTS 2.7), and may end inside a secret.
 const CUT: &[(&str, usize)] = &[("title", LONGEST_PROMPT), ("firstPrompt", LONGEST_PROMPT), ("beginning", 0)];
 
-const FORM: JsonForm = JsonForm { keep: KEEP, keep_base64: KEEP_BASE64, free: FREE, cut: CUT };
+const EXPORT_FORM: JsonForm = JsonForm { keep: &IDS, ..FORM };
+const FORM: JsonForm = JsonForm { keep: &KEEP, keep_base64: KEEP_BASE64, free: FREE, cut: CUT };
 
 /// Masks secrets in everything that is shown or leaves annals. Copies share their rules.
 #[derive(Clone, Debug, Default)]
 pub struct Masking {
     /// Is built when it is first needed, unless the user has rules of their own, which are checked at once.
     masker: Arc<OnceLock<Masker>>,
+    /// The same for JSON that is given to somebody.
+    export_masker: Arc<OnceLock<Masker>>,
 }
 
 /// Why the rules of the user cannot be used. Nothing is shown then, because it might be what they should mask.
@@ -132,7 +146,13 @@ impl Masking {
             Err(error) => return Err(RulesError { path, reason: RulesProblem::Unreadable(error) }),
         };
         match Masker::with_rules(&rules) {
-            Ok(masker) => Ok(Self { masker: Arc::new(OnceLock::from(masker.with_form(FORM))) }),
+            Ok(masker) => {
+                let for_export = Masker::with_rules(&rules).unwrap_or_default().with_form(EXPORT_FORM);
+                Ok(Self {
+                    masker: Arc::new(OnceLock::from(masker.with_form(FORM))),
+                    export_masker: Arc::new(OnceLock::from(for_export)),
+                })
+            }
             Err(error) => Err(RulesError { path, reason: RulesProblem::Wrong(error) }),
         }
     }
@@ -169,6 +189,16 @@ impl Masking {
     /// Masks an object of the command line, which says how many values were masked in it. Returns that number, too.
     pub fn line(&self, json: String) -> (String, usize) {
         let masked = self.masker().mask_json(&json, Items::Whole);
+        match masked.json {
+            Cow::Borrowed(_) => (json, 0),
+            Cow::Owned(changed) => (text(changed), masked.count),
+        }
+    }
+
+    /// Masks an object of an export like [`Masking::line`], and its paths, too.
+    pub fn export_line(&self, json: String) -> (String, usize) {
+        let masker = self.export_masker.get_or_init(|| Masker::new().with_form(EXPORT_FORM));
+        let masked = masker.mask_json(&json, Items::Whole);
         match masked.json {
             Cow::Borrowed(_) => (json, 0),
             Cow::Owned(changed) => (text(changed), masked.count),
@@ -269,6 +299,23 @@ mod tests {
             token()
         );
         assert_eq!(masking.line(kept.clone()), (kept, 0));
+    }
+
+    #[test]
+    fn an_export_has_no_secret_in_a_path() {
+        let masking = Masking::default();
+        let line = format!(
+            r#"{{"id":"{0}","cwd":"/a/{0}","files":[{{"path":"/a/{0}/b"}}],"projectPath":"/a/{0}"}}"#,
+            token()
+        );
+        let (masked, count) = masking.export_line(line);
+        assert_eq!((masked.matches(&token()).count(), masked.matches("/a/ghp_[masked: ").count()), (1, 3));
+        assert_eq!(count, 1, "{masked}");
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(RULES_FILE), "allow = ['^Q7fZ']").unwrap();
+        let own_rules = Masking::with_rules_in(home.path()).unwrap();
+        let line = format!(r#"{{"cwd":"/a/{}"}}"#, token());
+        assert_eq!(own_rules.export_line(line.clone()), (line, 0));
     }
 
     #[test]

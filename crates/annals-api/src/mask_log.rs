@@ -85,7 +85,7 @@ impl MaskLog {
     /// Masks an object of an export.
     pub fn line(&self, json: String) -> String {
         let Some(masking) = &self.masking else { return json };
-        let (masked, count) = masking.line(json.clone());
+        let (masked, count) = masking.export_line(json.clone());
         if count > 0 {
             self.remember(masking, &json, &masked);
         }

@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::excerpt::line;
+
 /// What a call of a tool may ask. It never asks to reveal secrets, and never for a change.
 pub(crate) struct History<'a> {
     api: &'a Api,
@@ -21,6 +23,15 @@ pub(crate) struct Refusal(pub(crate) String);
 impl<'a> History<'a> {
     pub(crate) fn new(api: &'a Api, cancelled: &'a CancelToken) -> Self {
         Self { api, cancelled }
+    }
+
+    /// Returns a path in one line, with its secrets masked. The API leaves paths as they are, for programs that open them; a
+    /// model only reads them.
+    pub(crate) fn path(&self, path: &str, longest: usize) -> String {
+        match self.api.masking(None) {
+            Ok(Some(masking)) => line(&masking.text(path).text, longest),
+            _ => String::new(),
+        }
     }
 
     /// Asks the API.

@@ -23,9 +23,9 @@ pub(crate) fn recent(history: &History<'_>) -> Result<Vec<Resource>, Refusal> {
         let resource = Resource::new(format!("{SCHEME}{}", session.id), line(&title, LONGEST_TITLE));
         let description = match (session.project_path, session.updated_at) {
             (Some(project), Some(time)) => {
-                format!("session in {}, last active {time}", line(&project, LONGEST_TITLE))
+                format!("session in {}, last active {time}", history.path(&project, LONGEST_TITLE))
             }
-            (Some(project), None) => format!("session in {}", line(&project, LONGEST_TITLE)),
+            (Some(project), None) => format!("session in {}", history.path(&project, LONGEST_TITLE)),
             (None, _) => "session".to_owned(),
         };
         resource.with_description(description).with_mime_type(JSON)

@@ -152,7 +152,7 @@ fn files(
         files.truncate(FILES.0);
     }
     let file = |file: annals_proto::ChangedFile| File {
-        path: line(&file.path, FILES.1),
+        path: history.path(&file.path, FILES.1),
         edits: file.edits,
         last_edit_at: file.last_edit_at,
     };

@@ -93,8 +93,12 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Session
         let result: ListResult = history.get(Method::HistoryList, &wanted)?;
         let found = result.sessions.len();
         let mut budget = AnswerBudget::new(KEPT);
-        let sessions: Vec<_> =
-            result.sessions.into_iter().map(row).take_while(|row| budget.take(row)).collect();
+        let sessions: Vec<_> = result
+            .sessions
+            .into_iter()
+            .map(|session| row(history, session))
+            .take_while(|row| budget.take(row))
+            .collect();
         // The cursor of a shorter page continues exactly behind what fits.
         if sessions.len() < found {
             wanted.limit = Some(sessions.len().max(1));
@@ -106,12 +110,12 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Session
     }
 }
 
-pub(super) fn row(session: Session) -> Row {
+pub(super) fn row(history: &History<'_>, session: Session) -> Row {
     Row {
         id: id(&session.id),
         title: session.title.as_deref().map(|title| line(title, 200)),
         first_prompt: session.first_prompt.as_deref().map(|prompt| line(prompt, 300)),
-        project: session.project_path.or(session.cwd).as_deref().map(|path| line(path, 400)),
+        project: session.project_path.or(session.cwd).as_deref().map(|path| history.path(path, 400)),
         branch: session.git_branch.as_deref().map(|branch| line(branch, 100)),
         created_at: session.created_at,
         updated_at: session.updated_at,

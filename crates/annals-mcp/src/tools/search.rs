@@ -131,7 +131,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<SearchP
     let mut wanted = params(arguments)?;
     loop {
         let result: SearchResult = history.get(Method::HistorySearch, &wanted)?;
-        let (hits, sessions_that_fit) = fitting(&result.hits);
+        let (hits, sessions_that_fit) = fitting(history, &result.hits);
         // A cursor continues behind whole sessions, so the answer has exactly those.
         if hits.len() < result.hits.len() && wanted.limit > Some(sessions_that_fit) {
             wanted.limit = Some(sessions_that_fit);
@@ -205,14 +205,14 @@ fn query(arguments: &Arguments) -> String {
 }
 
 /// Returns the hits that fit into an answer, and how many sessions they are of, at least 1. Sessions are whole, except for the first.
-fn fitting(hits: &[SearchHit]) -> (Vec<Hit>, usize) {
+fn fitting(history: &History<'_>, hits: &[SearchHit]) -> (Vec<Hit>, usize) {
     let mut budget = AnswerBudget::new(KEPT);
     let mut fitting: Vec<Hit> = Vec::new();
     let mut sessions = 0;
     for of_session in hits.chunk_by(|one, other| one.session == other.session) {
         let start = fitting.len();
         for hit in of_session {
-            let hit = to_hit(hit);
+            let hit = to_hit(history, hit);
             if !budget.take(&hit) {
                 if sessions > 0 {
                     fitting.truncate(start);
@@ -226,13 +226,13 @@ fn fitting(hits: &[SearchHit]) -> (Vec<Hit>, usize) {
     (fitting, sessions.max(1))
 }
 
-fn to_hit(hit: &SearchHit) -> Hit {
+fn to_hit(history: &History<'_>, hit: &SearchHit) -> Hit {
     Hit {
         session: hit.session.as_deref().map(id).unwrap_or_default(),
         agent: hit.agent_id.as_deref().map(id),
         uuid: hit.uuid.as_deref().map(id),
         title: hit.title.as_deref().map(|title| line(title, 160)),
-        project: hit.project_path.as_deref().map(|path| line(path, 400)),
+        project: hit.project_path.as_deref().map(|path| history.path(path, 400)),
         time: hit.timestamp.clone(),
         role: hit.role,
         field: hit.field,

@@ -151,7 +151,7 @@ pub(crate) fn outline(history: &History<'_>, arguments: Arguments) -> Result<Out
     });
     let notes: Vec<String> = unlisted.into_iter().chain(lost).collect();
     let notes = (!notes.is_empty()).then(|| notes.join("; "));
-    Ok(Outline { session: row(session), turns, next_turn, agents, notes })
+    Ok(Outline { session: row(history, session), turns, next_turn, agents, notes })
 }
 
 /// Calls `see` with each turn of a transcript, until it returns `false`. Returns how many messages Claude Code would not restore.

@@ -41,6 +41,40 @@ fn no_tool_shows_a_secret() {
     }
 }
 
+/// Programs get paths as they are, to open them; a model only reads them.
+#[test]
+fn a_secret_in_a_path_is_masked() {
+    let secret = ["Q7fZk2mX9rT4w8B3", "cLs5Vn1Yd6Hj0Gp3Ae8U"].concat();
+    let folder = format!("/home/mia/ghp_{secret}/tea");
+    let edit = json!({"file_path": format!("{folder}/a.rs"), "old_string": "green", "new_string": "black"});
+    let transcript = Transcript::session(TEA)
+        .cwd(&folder)
+        .user("u1", "Brew tea")
+        .assistant("a1", |reply| reply.tool("t1", "Edit", edit))
+        .result("r1", "t1", "done");
+    let client = Client::of(&transcript);
+    let calls = [
+        ("get_changes", json!({"session": TEA})),
+        ("list_sessions", json!({})),
+        ("get_session", json!({"session": TEA})),
+        ("get_messages", json!({"session": TEA, "all": true})),
+        ("search_sessions", json!({"query": "tea", "match": "fixed"})),
+        ("usage", json!({"by": "project"})),
+        ("insight", json!({})),
+    ];
+    for (tool, arguments) in calls {
+        let (answer, is_error) = client.call(tool, &arguments);
+        assert!(!is_error && !answer.contains(&secret[..8]), "{tool}: {answer}");
+        let shows_path = ["get_changes", "list_sessions", "get_session", "search_sessions"].contains(&tool);
+        assert!(
+            !shows_path || answer.contains("/home/mia/ghp_[masked: github-token]/tea"),
+            "{tool}: {answer}"
+        );
+    }
+    let resources = client.ask("resources/list", &json!({})).to_string();
+    assert!(!resources.contains(&secret[..8]), "{resources}");
+}
+
 #[test]
 fn no_tool_shows_a_secret_that_only_rendering_puts_together() {
     let world = SecretWorld::assembled();
