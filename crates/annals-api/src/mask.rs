@@ -197,8 +197,8 @@ impl Masking {
 
     /// Masks an object of an export like [`Masking::line`], and its paths, too.
     pub fn export_line(&self, json: String) -> (String, usize) {
-        let masker = self.export_masker.get_or_init(|| Masker::new().with_form(EXPORT_FORM));
-        let masked = masker.mask_json(&json, Items::Whole);
+        let for_export = self.export_masker.get_or_init(|| Masker::new().with_form(EXPORT_FORM));
+        let masked = for_export.mask_json(&json, Items::Whole);
         match masked.json {
             Cow::Borrowed(_) => (json, 0),
             Cow::Owned(changed) => (text(changed), masked.count),

@@ -239,21 +239,21 @@ fn a_name_finds_only_what_is_shown() {
             "timestamp": "2026-03-01T10:00:00.000Z", "message": {"role": "user", "content": prompt}});
         format!("{line}\n").into_bytes()
     };
-    let linked = "7b1c2d3e-93c1-4d41-9f0c-2a6f0f9f7a55";
+    let hidden_id = "7b1c2d3e-93c1-4d41-9f0c-2a6f0f9f7a55";
     let files = [
         (format!("projects/-home-mia-tea/{TEA}.jsonl"), line(TEA, &format!("Rotate {token} today"))),
-        ("projects/-elsewhere/notes.txt".to_owned(), line(linked, "Read the barometer")),
+        ("projects/-elsewhere/notes.txt".to_owned(), line(hidden_id, "Read the barometer")),
     ];
     let client = Client::new(&files);
     let outside = client.root().with_file_name("outside.jsonl");
     std::fs::rename(client.root().join("projects/-elsewhere/notes.txt"), &outside).unwrap();
-    let link = client.root().join(format!("projects/-home-mia-tea/{linked}.jsonl"));
-    std::os::unix::fs::symlink(&outside, link).unwrap();
+    let inside = client.root().join(format!("projects/-home-mia-tea/{hidden_id}.jsonl"));
+    std::os::unix::fs::symlink(&outside, inside).unwrap();
     assert!(client.get("get_session", &json!({"session": "rotate"})).to_string().contains(TEA));
-    for hidden in [&token[..8], &token, "barometer", &linked[..8], "the barometer"] {
+    for hidden in [&token[..8], &token, "barometer", &hidden_id[..8], "the barometer"] {
         refused_name(&client, hidden, "no session is named");
         let reason = client.refusal("get_session", &json!({"session": hidden}));
-        assert!(!reason.contains(linked) && !reason.contains(TEA), "{reason}");
+        assert!(!reason.contains(hidden_id) && !reason.contains(TEA), "{reason}");
     }
 }
 

@@ -22,11 +22,13 @@ pub(super) fn end(text: &str) -> Result<Timestamp, DateError> {
     text.parse::<When>()?.resolve_end(&Zoned::now())
 }
 
+/// What a day, a month or a year may be written as.
+const FORMS: &str = "write today, yesterday, monday, 2026-01-31, 2026-01 or 2026";
+
 /// Parses a day, a month or a year.
 pub(super) fn period(text: &str) -> Result<Period, String> {
     let now = Zoned::now();
     let bounds = text.parse::<When>().and_then(|when| Ok((when.resolve(&now)?, when.resolve_end(&now)?)));
-    const FORMS: &str = "write today, yesterday, monday, 2026-01-31, 2026-01 or 2026";
     let (start, end) = bounds.map_err(|error| match error {
         DateError::Unknown(_) => format!("it is no day, month or year: {FORMS}"),
         error => error.to_string(),

@@ -28,7 +28,7 @@ pub(crate) fn run(engine: &Engine, args: &Tools, global: &Global) -> Result<Exit
     let mut out = output::stdout_for(global.json);
     let limit = args.limit.unwrap_or(usize::MAX);
     let found = match (global.json, args.full, args.sort) {
-        (true, _, None) => selection.calls(limit, |found| Ok(output::json_line(&mut out, &found.wire)?))?,
+        (true, _, None) => selection.calls(limit, |found| output::json_line(&mut out, &found.wire))?,
         (true, _, Some(_)) => {
             let mut calls = Vec::new();
             let found = selection.calls(usize::MAX, |found| {

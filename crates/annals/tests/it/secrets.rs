@@ -299,7 +299,7 @@ fn titles_that_are_cut_have_no_part_of_a_secret() {
         let mut shown = run(&home, &["fork", CUT], &[]).stdout;
         shown += &run(&home, &["list"], &[]).stdout;
         shown += &run(&home, &["list"], &["--json"]).stdout;
-        shown += &run(&home, &["show", CUT], &["--view", "full"]).stdout.lines().next().unwrap_or_default();
+        shown += run(&home, &["show", CUT], &["--view", "full"]).stdout.lines().next().unwrap_or_default();
         let hits = run(&home, &["search", "tea"], &[]).stdout;
         let mut headings = hits.lines().filter(|line| !line.starts_with(' '));
         assert!(headings.any(|line| line.contains("ghp_[masked: github-token]")), "{hits}");
