@@ -22,9 +22,10 @@ const CHUNK: usize = 1 << 20;
 const STEP: usize = 64;
 /// The most bytes of an answer.
 const MOST_BYTES: usize = 512 << 10;
-/// How much of the text before and behind the lines of an answer is masked together with them: a secret such as a private key spans
-/// lines, and is recognised by its first and last one.
-const CONTEXT: u64 = 64 << 10;
+/// How much of the text before the lines of an answer is masked together with them, and how much of the text after them: a secret such as a
+/// private key spans lines, and is recognised by its first and last one. No key is masked further than 512 KiB from its first line.
+const CONTEXT_BEFORE: u64 = 513 << 10;
+const CONTEXT_AFTER: u64 = 64 << 10;
 /// No escape of JSON is longer: two halves of a character.
 const LONGEST_ESCAPE: usize = 12;
 /// How far from its beginning a content block has the text that it is about.
@@ -119,7 +120,7 @@ impl<E> LongText<'_, E> {
         let Some(&near) = lines.marks.get(from / STEP).filter(|_| from < lines.count) else {
             return Ok(nothing);
         };
-        let first = lines.marks.partition_point(|&mark| mark + CONTEXT <= near).saturating_sub(1);
+        let first = lines.marks.partition_point(|&mark| mark + CONTEXT_BEFORE <= near).saturating_sub(1);
         let mut number = first * STEP;
         let mut texts: Vec<(String, bool)> = Vec::new();
         let mut shown = 0..0;
@@ -127,7 +128,7 @@ impl<E> LongText<'_, E> {
         let mut end = None;
         self.each(lines.marks[first], |line| {
             match end {
-                Some(end) if line.offset >= end + CONTEXT => return false,
+                Some(end) if line.offset >= end + CONTEXT_AFTER => return false,
                 None if number == from => shown = texts.len()..texts.len(),
                 _ => {}
             }
@@ -443,8 +444,9 @@ mod tests {
         }
 
         fn visible(&self, text: &str) -> Vec<(Range<usize>, String)> {
-            let key = |begin: usize| Some(begin..begin + text[begin..].find("END")? + 3);
-            text.match_indices("BEGIN").filter_map(|(at, _)| Some((key(at)?, "[key]".to_owned()))).collect()
+            // As in the rules for private keys, a key without a last line ends with the text.
+            let end = |begin: usize| text[begin..].find("END").map_or(text.len(), |end| begin + end + 3);
+            text.match_indices("BEGIN").map(|(begin, _)| (begin..end(begin), "[key]".to_owned())).collect()
         }
     }
 
@@ -464,6 +466,19 @@ mod tests {
             }
             let piece = long.piece(&counted, 0, 10, Some(&HidesKeys), Target::Viewer).unwrap();
             assert_eq!((piece.masked, piece.next, piece.lines), (0, Some(10), 2102));
+        });
+    }
+
+    /// Private keys are masked up to 512 KiB from their first line.
+    #[test]
+    fn a_long_key_is_masked_in_every_piece() {
+        let key = format!("line\nBEGIN\n{}END\n", "secret\n".repeat(70_000));
+        with(Form::Plain, key.as_bytes(), |long| {
+            let counted = long.count().unwrap();
+            for from in [1, 500, 9_000, 35_000, 69_000] {
+                let piece = long.piece(&counted, from, 100, Some(&HidesKeys), Target::Viewer).unwrap();
+                assert!(!text_of(&piece.nodes).contains("secret"), "{from}");
+            }
         });
     }
 

@@ -105,11 +105,13 @@ fn place(document: i64) -> (i64, Range<usize>) {
 }
 
 const READ: &str = "SELECT records FROM facts WHERE block = ?1";
+const READ_ALL: &str = "SELECT block, records FROM facts WHERE block BETWEEN 0 AND ?1 ORDER BY block";
 const READ_ONE: &str = "SELECT substr(records, ?2 + 1, ?3) FROM facts WHERE block = ?1";
 
 /// Reads facts. SQLite copies what it reads, so that a block is read as a whole only if several of its documents are asked for one
 /// after the other, and a single record otherwise.
 pub(super) struct FactsReader<'c> {
+    connection: &'c Connection,
     read_block: CachedStatement<'c>,
     read_one: CachedStatement<'c>,
     /// The block of which something was read last.
@@ -122,7 +124,7 @@ pub(super) struct FactsReader<'c> {
 impl<'c> FactsReader<'c> {
     pub(super) fn new(connection: &'c Connection) -> rusqlite::Result<Self> {
         let (read_block, read_one) = (connection.prepare_cached(READ)?, connection.prepare_cached(READ_ONE)?);
-        Ok(Self { read_block, read_one, last: None, block: None, records: Vec::new() })
+        Ok(Self { connection, read_block, read_one, last: None, block: None, records: Vec::new() })
     }
 
     /// Returns what is known of a document; `None` if there is no such document.
@@ -162,10 +164,12 @@ impl<'c> FactsReader<'c> {
         last: i64,
         mut each: impl FnMut(i64, &Facts) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
-        for block in 0..=place(last).0 {
-            self.read(block)?;
-            let first = block * i64::from(BLOCK);
-            for (document, record) in (first..=last).zip(self.records.chunks_exact(WIDTH)) {
+        // One statement ends with the table, whatever `last` is, and can be interrupted.
+        let mut blocks = self.connection.prepare_cached(READ_ALL)?;
+        let mut blocks = blocks.query([place(last).0])?;
+        while let Some(row) = blocks.next()? {
+            let first = row.get::<_, i64>(0)?.saturating_mul(i64::from(BLOCK));
+            for (document, record) in (first..=last).zip(row.get_ref(1)?.as_blob()?.chunks_exact(WIDTH)) {
                 if let Some(facts) = Facts::parse(record) {
                     each(document, &facts)?;
                 }
@@ -258,6 +262,17 @@ mod tests {
 
     fn set(connection: &Connection, changed: &mut ChangedFacts, document: i64, new: Option<Facts>) {
         changed.change(connection, document, |facts| *facts = new).unwrap();
+    }
+
+    /// A cursor that a peer made up may name any last document.
+    #[test]
+    fn reading_ends_with_the_table_whatever_the_last_document_is() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch("CREATE TABLE facts (block INTEGER PRIMARY KEY, records BLOB NOT NULL)")
+            .unwrap();
+        let mut reader = FactsReader::new(&connection).unwrap();
+        reader.each_up_to(i64::MAX, |document, _| panic!("{document}")).unwrap();
     }
 
     #[test]
