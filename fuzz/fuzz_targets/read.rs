@@ -30,7 +30,7 @@ fuzz_target!(|file: &[u8]| {
 fn read_views(entry: &Entry<'_>) {
     let _ = (entry.verify(), entry.head().time(), prompt::own_words(entry));
     if let Some(user) = entry.view::<User>() {
-        let _ = (user.origin(), user.tool_use_result().and_then(|result| result.spilled_output()));
+        let _ = (user.origin(), entry.tool_use_result().and_then(|result| result.spilled_output()));
     }
     if let Some(reply) = entry.view::<Assistant>() {
         let _ = (reply.model(), reply.usage().map(|usage| usage.thinking_tokens()));

@@ -267,10 +267,7 @@ mod tests {
     /// A cursor that a peer made up may name any last document.
     #[test]
     fn reading_ends_with_the_table_whatever_the_last_document_is() {
-        let connection = Connection::open_in_memory().unwrap();
-        connection
-            .execute_batch("CREATE TABLE facts (block INTEGER PRIMARY KEY, records BLOB NOT NULL)")
-            .unwrap();
+        let connection = table();
         let mut reader = FactsReader::new(&connection).unwrap();
         reader.each_up_to(i64::MAX, |document, _| panic!("{document}")).unwrap();
     }
