@@ -80,7 +80,7 @@ if (url === undefined) {
   assert.ok(changes.edits.some((edit) => edit.diff.includes("-0.7") && edit.diff.includes("+70 %")), JSON.stringify(changes));
 }
 
-assert.match(await refusal("get_session", { session: "../../etc/passwd" }), /not the id of a session/);
+assert.match(await refusal("get_session", { session: "../../etc/passwd" }), /no session is named/);
 assert.match(await refusal("get_session", { session: "00000000-0000-4000-8000-00000000dead" }), /list_sessions/);
 assert.match(await refusal("get_messages", { session, arond: "x" }), /unknown field/);
 assert.match(await refusal("list_sessions", { limit: 0 }), /from 1 to/);
