@@ -6,7 +6,7 @@ use crate::rule::Candidate;
 ///
 /// Earlier rules are more specific: what lies inside the match of an earlier rule is dropped, such as the value of
 /// `API_KEY=ghp_…`, which is a GitHub token. Where two overlap otherwise, both are masked as one, and the rule that
-/// found more names it.
+/// found more names it; a full stop behind a token does not count.
 pub(crate) fn resolve(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.sort_by_key(|candidate| (candidate.secret.start, candidate.rule));
     let mut resolved: Vec<Candidate> = Vec::with_capacity(candidates.len());
@@ -25,7 +25,10 @@ fn join(a: &Candidate, b: &Candidate) -> Candidate {
     if specific.matched.start <= general.secret.start && general.secret.end <= specific.matched.end {
         return specific.clone();
     }
-    let longest = if specific.secret.len() >= general.secret.len() { specific } else { general };
+    let is_inside = specific.matched.start <= general.secret.start;
+    let is_all_but_one = is_inside && general.secret.end <= specific.matched.end + 1;
+    let is_longest = is_all_but_one || specific.secret.len() >= general.secret.len();
+    let longest = if is_longest { specific } else { general };
     Candidate {
         matched: a.matched.start.min(b.matched.start)..a.matched.end.max(b.matched.end),
         secret: a.secret.start.min(b.secret.start)..a.secret.end.max(b.secret.end),
@@ -57,6 +60,8 @@ mod tests {
         let token = candidate(0, 20..50, 24..50);
         let value = candidate(1, 0..60, 8..60);
         assert_eq!(resolve(vec![token, value.clone()]), [value]);
+        let sentence = [candidate(0, 20..50, 24..50), candidate(1, 7..51, 20..51)];
+        assert_eq!(resolve(sentence.to_vec()), [candidate(0, 7..51, 20..51)]);
         let half = candidate(0, 0..20, 4..20);
         let other = candidate(1, 10..60, 15..60);
         assert_eq!(resolve(vec![other, half]), [candidate(1, 0..60, 4..60)]);
