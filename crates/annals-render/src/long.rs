@@ -23,8 +23,9 @@ const STEP: usize = 64;
 /// The most bytes of an answer.
 const MOST_BYTES: usize = 512 << 10;
 /// How much of the text before the lines of an answer is masked together with them, and how much of the text after them: a secret such as a
-/// private key spans lines, and is recognised by its first and last one. No key is masked further than 512 KiB from its first line.
-const CONTEXT_BEFORE: u64 = 513 << 10;
+/// private key spans lines, and is recognised by its first and last one. No key is masked further than 512 KiB from its first line,
+/// which can be more in JSON.
+const CONTEXT_BEFORE: u64 = 1025 << 10;
 const CONTEXT_AFTER: u64 = 64 << 10;
 /// No escape of JSON is longer: two halves of a character.
 const LONGEST_ESCAPE: usize = 12;
