@@ -105,7 +105,7 @@ fn text_that_resembles_secrets_is_left_alone() {
 /// What is allowed for names of types, keys of objects and words behind 密码 allows no password.
 #[test]
 fn values_that_only_resemble_names_are_masked() {
-    let masker = Masker::new();
+    let rules = Masker::new();
     for (text, secret) in [
         ("pass: XK7F9Q2LPM4Z", "XK7F9Q2LPM4Z"),
         ("| Secret | JBSWY3DPEHPK3PXP |", "JBSWY3DPEHPK3PXP"),
@@ -113,7 +113,7 @@ fn values_that_only_resemble_names_are_masked() {
         ("密码 Xk9#mP2vL，请尽快修改", "Xk9#mP2vL"),
         ("user_key=3f786850e387550fdab836ed7e6dc881", "3f786850e387550f"),
     ] {
-        let masked = masker.mask(text).text;
-        assert!(!masked.contains(secret), "{masked}");
+        let shown = rules.mask(text).text;
+        assert!(!shown.contains(secret), "{shown}");
     }
 }
