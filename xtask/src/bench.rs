@@ -25,6 +25,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use annals_transcript::chain::Chain;
+use annals_transcript::line::Entries;
 use annals_transcript::session::Session;
 use annals_transcript::{Entry, Reader, full_view, model};
 use rayon::prelude::*;
@@ -283,11 +284,12 @@ fn speed(files: &[PathBuf], total: u64, rounds: usize) -> Outcome {
     let loaded = files.iter().map(fs::read).collect::<Result<Vec<_>, _>>()?;
     let over_files =
         |work: fn(&Path) -> u64| files.par_iter().with_max_len(1).map(|path| work(path)).sum::<u64>();
-    let contenders: [(&str, &dyn Fn() -> u64); 8] = [
+    let contenders: [(&str, &dyn Fn() -> u64); 9] = [
         ("newlines in memory, memchr", &|| {
             loaded.iter().map(|file| memchr::memchr_iter(b'\n', file).count() as u64).sum()
         }),
         ("heads in memory", &|| loaded.iter().map(|file| heads_in_memory(file)).sum()),
+        ("heads and grammar in memory", &|| loaded.iter().map(|file| verified_in_memory(file)).sum()),
         ("wc -l", &|| wc(files)),
         ("heads, one core", &|| one.install(|| over_files(heads))),
         ("heads, two cores", &|| two.install(|| over_files(heads))),
@@ -295,8 +297,8 @@ fn speed(files: &[PathBuf], total: u64, rounds: usize) -> Outcome {
         ("serde_json::Value, one core", &|| one.install(|| over_files(value_trees))),
         ("serde_json::Value, two cores", &|| two.install(|| over_files(value_trees))),
     ];
-    let mut best = [f64::INFINITY; 8];
-    let mut answers = [0; 8];
+    let mut best = [f64::INFINITY; 9];
+    let mut answers = [0; 9];
     for _ in 0..rounds {
         for (index, (_, work)) in contenders.iter().enumerate() {
             let start = Instant::now();
@@ -307,13 +309,13 @@ fn speed(files: &[PathBuf], total: u64, rounds: usize) -> Outcome {
     println!("{:30} {:>8} {:>8} {:>10} {:>12}", "", "GB/s", "× wc -l", "× memchr", "entries");
     for (index, (name, _)) in contenders.iter().enumerate() {
         let rate = |seconds: f64| megabytes(total) / 1000.0 / seconds;
-        let (to_wc, to_memchr) = (best[2] / best[index], best[0] / best[index]);
+        let (to_wc, to_memchr) = (best[3] / best[index], best[0] / best[index]);
         println!("{name:30} {:8.2} {to_wc:8.2} {to_memchr:10.3} {:12}", rate(best[index]), answers[index]);
     }
     println!(
         "\nheads against serde_json::Value: {:.1} × on one core, {:.1} × on two\n",
-        best[6] / best[3],
-        best[7] / best[4]
+        best[7] / best[4],
+        best[8] / best[5]
     );
     Ok(())
 }
@@ -374,13 +376,11 @@ fn count(mut reader: Reader<File>, counts: fn(&Entry<'_>) -> bool) -> u64 {
 }
 
 fn heads_in_memory(file: &[u8]) -> u64 {
-    let mut number = 0;
-    let mut rest = file;
-    while let Some(newline) = memchr::memchr(b'\n', rest) {
-        number += u64::from(Entry::new(&rest[..=newline]).head().type_name.is_some());
-        rest = &rest[newline + 1..];
-    }
-    number
+    Entries::of(file).filter(|entry| entry.head().type_name.is_some()).count() as u64
+}
+
+fn verified_in_memory(file: &[u8]) -> u64 {
+    Entries::of(file).with_grammar_check().filter(|entry| entry.verify().is_none()).count() as u64
 }
 
 fn value_trees(path: &Path) -> u64 {

@@ -276,6 +276,7 @@ pub struct Entries<'a> {
     state: LineState,
     at: Position,
     looked_ahead: LookAhead,
+    grammar: Grammar,
 }
 
 impl<'a> Entries<'a> {
@@ -283,7 +284,14 @@ impl<'a> Entries<'a> {
     pub fn of(bytes: &'a [u8]) -> Self {
         let at = Position { offset: 0, line: 1 };
         let (state, looked_ahead) = (LineState::default(), LookAhead::default());
-        Self { rest: bytes, line: &[], spans_lines: false, state, at, looked_ahead }
+        let grammar = Grammar::Unchecked;
+        Self { rest: bytes, line: &[], spans_lines: false, state, at, looked_ahead, grammar }
+    }
+
+    /// Checks the grammar of each object while its head is read, as [`Reader::with_grammar_check`] does.
+    #[must_use]
+    pub fn with_grammar_check(self) -> Self {
+        Self { grammar: Grammar::Checked, ..self }
     }
 
     /// Returns the length of the next line, or of all lines of an object that spans several.
@@ -422,7 +430,7 @@ impl<'a> Iterator for Entries<'a> {
                 return None;
             }
         }
-        let entry = Entry::first_in(self.line, self.at, Grammar::Unchecked, &mut self.state);
+        let entry = Entry::first_in(self.line, self.at, self.grammar, &mut self.state);
         let length = entry.bytes().len();
         let is_last = length == self.line.len();
         self.line = &self.line[length..];

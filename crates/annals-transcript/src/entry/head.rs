@@ -229,14 +229,12 @@ impl<'a> Head<'a> {
         walk_object::<S>(bytes, at, |name, value| {
             let end = S::value_end(bytes, value)?;
             let found = Value::trusted(&bytes[value..end]);
-            if name == *"id" {
-                self.message_id = found.as_str();
-            } else if name == *"content" {
-                self.content = Some(found);
-            } else if name == *"model" {
-                self.model = found.as_str();
-            } else if name == *"usage" {
-                self.usage = Some(found).filter(|usage| !usage.is_null());
+            match name.named(MessageField::named) {
+                Some(MessageField::Id) => self.message_id = found.as_str(),
+                Some(MessageField::Content) => self.content = Some(found),
+                Some(MessageField::Model) => self.model = found.as_str(),
+                Some(MessageField::Usage) => self.usage = Some(found).filter(|usage| !usage.is_null()),
+                None => {}
             }
             Some(end)
         })
@@ -383,6 +381,28 @@ impl Field {
             b"attachment" => Field::Attachment,
             b"data" => Field::Data,
             b"operation" => Field::Operation,
+            _ => return None,
+        })
+    }
+}
+
+/// A key of a message that is part of the head.
+#[derive(Clone, Copy)]
+enum MessageField {
+    Id,
+    Content,
+    Model,
+    Usage,
+}
+
+impl MessageField {
+    /// Returns the field that the decoded bytes of a key name.
+    fn named(key: &[u8]) -> Option<Self> {
+        Some(match key {
+            b"id" => MessageField::Id,
+            b"content" => MessageField::Content,
+            b"model" => MessageField::Model,
+            b"usage" => MessageField::Usage,
             _ => return None,
         })
     }

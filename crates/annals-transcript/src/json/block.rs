@@ -72,23 +72,23 @@ impl State {
         let slashes = bytes_equal(block, b'\\');
         let (escaped, escapes_next) = escaped_bytes(slashes, self.escaped);
         let quotes = bytes_equal(block, b'"') & !escaped;
-        // Most blocks of long strings have no quote.
-        let strings = if quotes == 0 { self.in_string } else { parities(quotes) ^ self.in_string };
+        // Most blocks are inside a string.
+        if quotes == 0 && self.in_string != 0 {
+            return Outcome::Open(State { escaped: escapes_next, ..self });
+        }
+        let strings = parities(quotes) ^ self.in_string;
         if slashes & !strings != 0 {
             return Outcome::StrayBackslash;
         }
-        let mut depth = self.depth;
-        // Most blocks are inside a string.
-        if strings != u64::MAX {
-            let opens = bytes_equal(block, open) & !strings;
-            let closes = bytes_equal(block, close) & !strings;
-            match depth_behind(depth, opens, closes) {
-                Ok(behind) => depth = behind,
-                Err(length) => return Outcome::Closed(length),
+        let opens = bytes_equal(block, open) & !strings;
+        let closes = bytes_equal(block, close) & !strings;
+        match depth_behind(self.depth, opens, closes) {
+            Ok(depth) => {
+                let in_string = (strings >> (BLOCK - 1)).wrapping_neg();
+                Outcome::Open(State { depth, in_string, escaped: escapes_next })
             }
+            Err(length) => Outcome::Closed(length),
         }
-        let in_string = (strings >> (BLOCK - 1)).wrapping_neg();
-        Outcome::Open(State { depth, in_string, escaped: escapes_next })
     }
 
     /// Reads all blocks from `at` on byte by byte; returns the position after the container.

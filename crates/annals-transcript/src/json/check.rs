@@ -33,11 +33,7 @@ pub(super) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut from = at + 1;
     while let Some(block) = bytes.get(from..)?.first_chunk::<SHORT>() {
         let (lanes, _) = block.as_chunks::<16>();
-        let special = |lane: [u8; 16]| {
-            let lane = u8x16::from(lane);
-            (equal(lane, b'"') | equal(lane, b'\\') | is_control(lane)).to_bitmask()
-        };
-        let special = special(lanes[0]) | special(lanes[1]) << 16;
+        let special = ends_plain_text(lanes[0]) | ends_plain_text(lanes[1]) << 16;
         if special != 0 {
             let first = from + special.trailing_zeros() as usize;
             if bytes[first] == b'"' {
@@ -48,6 +44,16 @@ pub(super) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
         from += SHORT;
     }
     escaped_string_end(bytes, from)
+}
+
+/// Returns a mask of the quotes, backslashes and control characters.
+#[inline]
+fn ends_plain_text(lane: [u8; 16]) -> u32 {
+    let lane = u8x16::from(lane);
+    // With this bit flipped, a quote is a space, and control characters still come before it.
+    let flipped = lane ^ u8x16::splat(b'"' ^ b' ');
+    let ends = flipped.min(u8x16::splat(b' ')).simd_eq(flipped);
+    (ends | equal(lane, b'\\')).to_bitmask()
 }
 
 /// Returns the position after the valid string that continues at `at`, where no byte is escaped.
@@ -109,7 +115,14 @@ fn container_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut state = State::before_container();
     let mut padding = [0; BLOCK];
     while let Some(block) = block_at(bytes, at, &mut padding) {
-        match state.read(block, bytes, at) {
+        let text = Text::of(block, state.escaped);
+        // Most blocks are inside a string. No token is before the next block then, as none was before this one.
+        if state.in_string != 0 && text.is_plain() {
+            state.escaped = text.escapes_next;
+            at += BLOCK;
+            continue;
+        }
+        match state.read(&text, bytes, at) {
             Outcome::Open => at += BLOCK,
             Outcome::Closed(length) => return Some(at + length),
             Outcome::Rejected => return None,
@@ -179,14 +192,8 @@ impl State {
     }
 
     /// Reads one block, which is at `at` of `bytes`.
-    #[inline]
-    fn read(&mut self, block: &[u8; BLOCK], bytes: &[u8], at: usize) -> Outcome {
-        let text = Text::of(block, self.escaped);
-        // Most blocks are inside a string. No token is before the next block then, as none was before this one.
-        if text.quotes == 0 && self.in_string != 0 {
-            self.escaped = text.escapes_next;
-            return if text.is_valid(u64::MAX, bytes, at) { Outcome::Open } else { Outcome::Rejected };
-        }
+    fn read(&mut self, text: &Text<'_>, bytes: &[u8], at: usize) -> Outcome {
+        let block = text.block;
         let strings = parities(text.quotes) ^ self.in_string;
         let (opening, closing) = (text.quotes & strings, text.quotes & !strings);
         let outside = !(strings | closing);
@@ -300,6 +307,13 @@ impl<'a> Text<'a> {
         Self { block, quotes: quotes & !escaped, escaped, escapes_next, escapable: slashes | quotes }
     }
 
+    /// Returns whether the block is text of a string which does not end in it, with no other escapes than the usual ones.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        let letters = mask_of(self.block, |lane| equal(lane, b'n') | equal(lane, b't'));
+        (self.quotes | self.escaped & !(self.escapable | letters)) == 0 && !self.has_control()
+    }
+
     /// Returns whether the bytes in `mask` have no control character and no bad escape. The block is at `at` of `bytes`.
     #[inline]
     fn is_valid(&self, mask: u64, bytes: &[u8], at: usize) -> bool {
@@ -410,6 +424,20 @@ mod tests {
                 assert_or_left_to_serde(&text);
                 text.splice(at + 2..at + 2, *b"d8Fg");
                 assert_or_left_to_serde(&text);
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_is_checked_inside_a_long_string_and_after_a_backslash_there() {
+        let text = format!("[\"{}\"]", "x".repeat(300));
+        for at in 60..200 {
+            for byte in 0..=u8::MAX {
+                let mut text = text.clone().into_bytes();
+                text[at] = byte;
+                assert_checked(&text);
+                text[at - 1] = b'\\';
+                assert_checked(&text);
             }
         }
     }
