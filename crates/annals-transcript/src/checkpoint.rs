@@ -153,11 +153,10 @@ impl Checkpoint {
 
     /// Reads a checkpoint as [`Display`](fmt::Display) spells it.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut numbers = text.split('.').map(|number| u64::from_str_radix(number, 16).ok());
-        let mut next = || numbers.next().flatten();
-        let (device, inode, offset, fingerprint) = (next()?, next()?, next()?, next()?);
-        let checkpoint = Self::new((device, inode), offset, NonZeroU64::new(fingerprint).map(Fingerprint));
-        numbers.next().is_none().then_some(checkpoint)
+        let numbers = text.split('.').map(|number| u64::from_str_radix(number, 16).ok());
+        let numbers: Vec<u64> = numbers.collect::<Option<_>>()?;
+        let [device, inode, offset, fingerprint] = numbers[..] else { return None };
+        Some(Self::new((device, inode), offset, NonZeroU64::new(fingerprint).map(Fingerprint)))
     }
 }
 

@@ -69,17 +69,9 @@ impl<'a> Content<'a> {
 
     /// Returns whether its [`text`](Self::text) is a short one. Long texts are not decoded for this.
     pub(crate) fn is_text(self, short: &str) -> bool {
-        // An escape of six bytes stands for one byte of text or more.
-        let may_be_equal = |text: Text<'_>| text.raw.is_none_or(|raw| raw.raw().len() <= 6 * short.len());
-        let is_short = || {
-            self.blocks().all(|block| match block {
-                Block::Text(text) => may_be_equal(text),
-                _ => true,
-            })
-        };
         match self.0.and_then(Value::as_str) {
             Some(text) => text == *short,
-            None => is_short() && self.text() == short,
+            None => !self.blocks().any(|block| block.is_longer_than(short)) && self.text() == short,
         }
     }
 
@@ -134,6 +126,12 @@ impl<'a> Block<'a> {
             Some(name) if name.ends_with("_tool_result") => Block::ServerToolResult(result),
             _ => Block::Other(value),
         }
+    }
+
+    /// Returns whether it is text that is certainly longer than another one, without decoding it.
+    fn is_longer_than(self, other: &str) -> bool {
+        // An escape of six bytes stands for one byte of text or more.
+        matches!(self, Block::Text(Text { raw: Some(raw), .. }) if raw.raw().len() > 6 * other.len())
     }
 
     /// Returns the JSON value of the block.
@@ -241,11 +239,13 @@ impl<'a> Text<'a> {
 
     /// Returns whether the text is white space only, or empty. Nearly every text begins with a visible character and need not be decoded.
     pub fn is_blank(&self) -> bool {
-        let begins_visibly = |raw: JsonStr<'_>| {
-            raw.raw().first().is_some_and(|&first| first.is_ascii_graphic() && first != b'\\')
-        };
         !self.raw.is_some_and(begins_visibly) && self.text().trim().is_empty()
     }
+}
+
+/// Returns whether the first character of a text is visible and not escaped.
+fn begins_visibly(text: JsonStr<'_>) -> bool {
+    text.raw().first().is_some_and(|&first| first.is_ascii_graphic() && first != b'\\')
 }
 
 view!(part:

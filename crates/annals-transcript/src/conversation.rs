@@ -309,11 +309,8 @@ impl<'s, T: Transcript> Conversation<'s, T> {
 /// Returns how the calls ended that the blocks of an entry answer. A block that is not a result counts as one without an error.
 fn states_of_blocks(body: &[u8], node: &Node, blocks: &[BlockSpan]) -> Vec<State> {
     let of_entry = ResultStates::of(&Entry::new(body));
-    let state = |block: &BlockSpan| {
-        let bytes = block_bytes(body, node, block);
-        bytes.and_then(tool::read_result).map_or(State::Ok, |result| of_entry.get(&result))
-    };
-    blocks.iter().map(state).collect()
+    let results = blocks.iter().map(|block| block_bytes(body, node, block).and_then(tool::read_result));
+    results.map(|result| result.map_or(State::Ok, |result| of_entry.get(&result))).collect()
 }
 
 /// Returns the bytes of a block in the body of its entry.

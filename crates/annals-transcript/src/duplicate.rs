@@ -14,7 +14,7 @@ use crate::conversation::{Transcript, block_bytes};
 use crate::entry::view::Attachment;
 use crate::entry::{Entry, Flag, Kind};
 use crate::json::Value;
-use crate::session::{BlockKind, BlockSpan, Node, Session};
+use crate::session::{BlockKind, Node, Session};
 use crate::small_index::SmallIndex;
 
 /// The entries of a session that have several lines.
@@ -142,35 +142,24 @@ pub fn content<'a>(entry: &Entry<'a>) -> (Kind, &'a [u8]) {
 pub fn copied<T: Transcript>(transcript: &T) -> Result<HashSet<NodeIndex>, T::Error> {
     let session = transcript.session();
     let Some(start) = copy_of_first_prompt(session) else { return Ok(HashSet::new()) };
-    let blocks = |index| block_keys(session, index);
     // Only what may be the same by its kind, time and length is read. A copy has a line for each block, where the original may
     // have several blocks in a line.
-    let copies: HashSet<_> = (start..session.nodes().len()).flat_map(blocks).collect();
-    let originals: Vec<_> = (0..start)
-        .filter(|&index| blocks(index).next().is_some() && blocks(index).all(|block| copies.contains(&block)))
-        .collect();
-    let wanted: HashSet<_> = originals.iter().copied().flat_map(blocks).collect();
+    let copies: HashSet<_> =
+        (start..session.nodes().len()).flat_map(|index| block_keys(session, index)).collect();
+    let originals: Vec<_> = (0..start).filter(|&index| has_copies(session, index, &copies)).collect();
+    let wanted: HashSet<_> = originals.iter().flat_map(|&index| block_keys(session, index)).collect();
     // A transcript cannot be written so that contents collide: the hashes have a random key.
     let hashes = RandomState::new();
-    let contents = |index: NodeIndex| -> Result<Vec<_>, T::Error> {
-        let node = &session.nodes()[index];
-        let body = transcript.body(node)?;
-        let hash = |block: &BlockSpan| hashes.hash_one(block_bytes(&body, node, block));
-        Ok(session
-            .blocks(node)
-            .iter()
-            .map(|block| (node.kind, node.time(), block.kind, hash(block)))
-            .collect())
-    };
     let mut copied_contents = HashSet::new();
     for index in start..session.nodes().len() {
-        if blocks(index).any(|block| wanted.contains(&block)) {
-            copied_contents.extend(contents(index)?);
+        if block_keys(session, index).any(|block| wanted.contains(&block)) {
+            copied_contents.extend(block_contents(transcript, index, &hashes)?);
         }
     }
     let mut found = HashSet::new();
     for index in originals {
-        if contents(index)?.iter().all(|content| copied_contents.contains(content)) {
+        if block_contents(transcript, index, &hashes)?.iter().all(|content| copied_contents.contains(content))
+        {
             found.insert(index);
         }
     }
@@ -188,17 +177,42 @@ fn block_keys(session: &Session, index: NodeIndex) -> impl Iterator<Item = Block
     blocks.map(|block| (node.kind, node.time(), block.kind, block.length))
 }
 
+/// Returns whether an entry has blocks, and each of them may have a copy.
+fn has_copies(session: &Session, index: NodeIndex, copies: &HashSet<BlockKey>) -> bool {
+    let mut blocks = block_keys(session, index).peekable();
+    blocks.peek().is_some() && blocks.all(|block| copies.contains(&block))
+}
+
+/// The content of a block: the fields of [`BlockKey`] with a hash in place of the length.
+type BlockContent = (Kind, Option<i64>, BlockKind, u64);
+
+/// Reads the contents of the blocks of an entry.
+fn block_contents<T: Transcript>(
+    transcript: &T,
+    index: NodeIndex,
+    hashes: &RandomState,
+) -> Result<Vec<BlockContent>, T::Error> {
+    let session = transcript.session();
+    let node = &session.nodes()[index];
+    let body = transcript.body(node)?;
+    let blocks = session.blocks(node).iter();
+    let contents = blocks
+        .map(|block| (node.kind, node.time(), block.kind, hashes.hash_one(block_bytes(&body, node, block))));
+    Ok(contents.collect())
+}
+
 /// Returns the first entry without a parent that has the time of the first prompt of the file and another uuid.
 fn copy_of_first_prompt(session: &Session) -> Option<NodeIndex> {
-    let is_start = |node: &&Node| {
-        node.kind == Kind::User
-            && node.parent.is_none()
-            && node.time().is_some()
-            && !node.has(Flag::Sidechain)
-    };
-    let first = session.nodes().iter().find(is_start)?;
-    let is_copy = |node: &Node| is_start(&node) && node.time() == first.time() && node.id != first.id;
-    session.nodes().iter().position(is_copy)
+    let first = session.nodes().iter().find(|node| is_start(node))?;
+    session
+        .nodes()
+        .iter()
+        .position(|node| is_start(node) && node.time() == first.time() && node.id != first.id)
+}
+
+/// Returns whether an entry is a prompt with a time and without a parent.
+fn is_start(node: &Node) -> bool {
+    node.kind == Kind::User && node.parent.is_none() && node.time().is_some() && !node.has(Flag::Sidechain)
 }
 
 #[cfg(test)]

@@ -261,12 +261,12 @@ impl<'a> Emitter<'a> {
                 let is_side = self.graph.links.node(index).has(Flag::Sidechain);
                 let cause = if is_side { Cause::Subagent } else { Cause::LeftBehind };
                 let last = branch.last().map_or(index, |(last, _)| *last);
-                let content = |at| self.graph.links.duplicates.content(at);
+                let duplicates = &self.graph.links.duplicates;
                 self.steps.push(Step::Branch {
                     cause,
-                    from: parent.or(from).map(|from| SmallIndex::new(content(from))),
+                    from: parent.or(from).map(|from| SmallIndex::new(duplicates.content(from))),
                     entries: small(branch.len()),
-                    last: small(content(last)),
+                    last: small(duplicates.content(last)),
                 });
             }
             self.emit(index, live);

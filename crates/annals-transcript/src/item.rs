@@ -332,12 +332,15 @@ fn of_content(content: Content<'_>, words: InputKind) -> Vec<Part<'_>> {
 }
 
 fn of_reply<'a>(entry: &Entry<'a>) -> Vec<Part<'a>> {
-    let is_error = entry.has(Flag::ApiError);
-    let part = |block| match of_block(block) {
-        Part::Text(text) if is_error => Part::RequestError(text),
+    let parts = entry.content().blocks().map(of_block);
+    if !entry.has(Flag::ApiError) {
+        return parts.collect();
+    }
+    let errors = parts.map(|part| match part {
+        Part::Text(text) => Part::RequestError(text),
         part => part,
-    };
-    entry.content().blocks().map(part).collect()
+    });
+    errors.collect()
 }
 
 fn of_block(block: Block<'_>) -> Part<'_> {
@@ -394,35 +397,34 @@ fn of_attachment<'a>(entry: &Entry<'a>, attachment: &Attachment<'a>) -> Vec<Part
         return of_content(queued.prompt(), words);
     }
     let Some(payload) = attachment.payload() else { return Vec::new() };
-    let hook = || payload.text("hookName").unwrap_or(Cow::Borrowed("hook"));
     let part = match attachment.kind() {
         AttachmentKind::HookAdditionalContext | AttachmentKind::HookBlockingError => {
             Part::Input(Input::new(InputKind::Hook, hook_text(payload)))
         }
         AttachmentKind::HookSystemMessage => {
-            Part::Notice(Notice::Hook { name: hook(), text: hook_text(payload), failed: false })
+            Part::Notice(Notice::Hook { name: hook_name(payload), text: hook_text(payload), failed: false })
         }
         AttachmentKind::HookNonBlockingError | AttachmentKind::HookCancelled => {
-            Part::Notice(Notice::Hook { name: hook(), text: hook_text(payload), failed: true })
+            Part::Notice(Notice::Hook { name: hook_name(payload), text: hook_text(payload), failed: true })
         }
         AttachmentKind::HookSuccess => {
-            Part::Context(Context { name: format!("hook {}", hook()), payload: Some(payload) })
+            Part::Context(Context { name: format!("hook {}", hook_name(payload)), payload: Some(payload) })
         }
         _ => Part::Context(Context { name: name_of(payload), payload: Some(payload) }),
     };
     vec![part]
 }
 
+fn hook_name(payload: Value<'_>) -> Cow<'_, str> {
+    payload.text("hookName").unwrap_or(Cow::Borrowed("hook"))
+}
+
 /// Returns the text of a hook: the reason why it blocked, or else the first of its outputs that is not blank.
 fn hook_text(payload: Value<'_>) -> Cow<'_, str> {
     let reason = payload.get("blockingError").and_then(|error| error.text("blockingError"));
-    let outputs = ["content", "stderr", "stdout"].into_iter();
-    let output = || {
-        let mut texts =
-            outputs.filter_map(|key| payload.get(key)).map(|text| Content::new(Some(text)).text());
-        texts.find(|text| !text.trim().is_empty())
-    };
-    reason.filter(|reason| !reason.trim().is_empty()).or_else(output).unwrap_or_default()
+    let outputs = ["content", "stderr", "stdout"].into_iter().filter_map(|key| payload.get(key));
+    let mut texts = reason.into_iter().chain(outputs.map(|text| Content::new(Some(text)).text()));
+    texts.find(|text| !text.trim().is_empty()).unwrap_or_default()
 }
 
 /// Returns the name of a context part: its type, and the file that it is about.

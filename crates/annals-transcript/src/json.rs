@@ -56,8 +56,8 @@ impl<'a> Value<'a> {
     /// Returns whether the bytes are valid JSON. Inside strings, lone surrogates and bytes that are not UTF-8 count as valid,
     /// because readers replace them.
     pub fn is_valid(self) -> bool {
-        let is_valid = || serde_json::from_slice::<serde::de::IgnoredAny>(self.0).is_ok();
-        check::value_end(self.0, 0) == Some(self.0.len()) || is_valid()
+        check::value_end(self.0, 0) == Some(self.0.len())
+            || serde_json::from_slice::<serde::de::IgnoredAny>(self.0).is_ok()
     }
 
     /// Returns whether the value is an object.

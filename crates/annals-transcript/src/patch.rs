@@ -50,7 +50,6 @@ pub fn set(line: &[u8], key: &str, value: &str) -> Result<Vec<u8>, Error> {
 /// # Ok::<(), annals_transcript::patch::Error>(())
 /// ```
 pub fn set_in_document(document: &[u8], path: &[&str], value: &str) -> Result<Vec<u8>, Error> {
-    let is_json = |bytes: &[u8]| Value::new(bytes).is_some_and(Value::is_valid);
     if !is_json(value.as_bytes()) {
         return Err(Error::Value);
     }
@@ -71,6 +70,11 @@ pub fn set_in_document(document: &[u8], path: &[&str], value: &str) -> Result<Ve
         }
     }
     Ok([&document[..from], value.as_bytes(), &document[to..]].concat())
+}
+
+/// Returns whether bytes are one value and valid JSON.
+fn is_json(bytes: &[u8]) -> bool {
+    Value::new(bytes).is_some_and(Value::is_valid)
 }
 
 /// Why a line could not be changed.

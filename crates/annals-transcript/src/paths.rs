@@ -38,8 +38,9 @@ impl<'a> SessionPaths<'a> {
     /// Names the files of the session that a subagent belongs to. Its transcript is inside the folder of the session, or,
     /// as old versions wrote it, beside the transcript of the session.
     pub fn of_parent(agent: &Path, session: &str) -> Option<Self> {
-        let is_own_folder = |folder: &&Path| folder.file_name().is_some_and(|name| name == session);
-        let project = agent.ancestors().find(is_own_folder).unwrap_or(agent).parent()?;
+        let mut folders = agent.ancestors();
+        let own_folder = folders.find(|folder| folder.file_name().is_some_and(|name| name == session));
+        let project = own_folder.unwrap_or(agent).parent()?;
         Some(Self::new(project, session))
     }
 

@@ -183,16 +183,17 @@ struct Trees {
 impl Trees {
     fn of(links: &Links<'_>) -> Self {
         let count = links.session.nodes().len();
-        let entries = || (0..count).filter(|&index| links.duplicates.is_first(index));
+        let entries = (0..count).filter(|&index| links.duplicates.is_first(index));
         let mut trees = Self {
             root_of: vec![None; count],
-            first_prompt: entries().find(|&index| is_prompt(links, index)),
+            first_prompt: entries.clone().find(|&index| is_prompt(links, index)),
             links_prompts: false,
-            has_no_links: entries()
+            has_no_links: entries
+                .clone()
                 .map(|index| links.node(index))
                 .all(|node| !node.kind.is_message() || node.has(Flag::Sidechain) || node.parent.is_none()),
         };
-        for root in entries().filter(|&index| links.parent(index).is_none()) {
+        for root in entries.filter(|&index| links.parent(index).is_none()) {
             trees.add(links, root);
         }
         trees
@@ -225,9 +226,9 @@ fn is_plan_offer(session: &Session, index: NodeIndex, sign: Sign) -> bool {
 
 /// Returns whether a message is a prompt with the time of the first prompt of the file, to the millisecond.
 fn is_copy_of_first_prompt(links: &Links<'_>, trees: &Trees, opening: NodeIndex) -> bool {
-    let time = |index| links.node(index).time();
     let first = trees.first_prompt.filter(|&first| first != opening);
-    is_prompt(links, opening) && time(opening).is_some() && first.and_then(time) == time(opening)
+    let time = links.node(opening).time();
+    is_prompt(links, opening) && time.is_some() && first.and_then(|first| links.node(first).time()) == time
 }
 
 /// Returns whether Claude Code recorded that the conversation was rewound: between the prompt and the next message there is

@@ -152,7 +152,7 @@ pub struct BlockSpan {
 
 impl BlockSpan {
     pub(crate) fn is_result(&self) -> bool {
-        matches!(self.kind, BlockKind::ToolResult(_))
+        self.kind.is_result()
     }
 }
 
@@ -212,6 +212,11 @@ impl BlockKind {
     /// Returns whether it is text.
     pub fn is_text(self) -> bool {
         self.name() == "text"
+    }
+
+    /// Returns whether it is the result of a call.
+    pub(crate) fn is_result(self) -> bool {
+        matches!(self, BlockKind::ToolResult(_))
     }
 
     /// Returns what kind of text it is.
@@ -324,8 +329,8 @@ impl Session {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn with_lines(&self, lines: &[u8]) -> Option<Self> {
-        let is_sound = |node: &Node| node.problem.is_none() && node.kind != Kind::Noise;
-        if !self.ends_in_newline || !self.nodes.iter().all(is_sound) {
+        let has_damage = self.nodes.iter().any(|node| node.problem.is_some() || node.kind == Kind::Noise);
+        if !self.ends_in_newline || has_damage {
             return None;
         }
         let mut session = self.clone();
@@ -636,14 +641,12 @@ impl Session {
     }
 
     fn read_boundary(&mut self, metadata: &CompactBoundary<'_>) -> Boundary {
-        let ids = &mut self.ids;
-        let mut intern = |text: Option<Cow<'_, str>>| text.map(|text| ids.intern(&text));
-        let segment = metadata
-            .preserved_segment()
-            .map(|segment| [intern(segment.head()), intern(segment.anchor()), intern(segment.tail())]);
+        let segment = metadata.preserved_segment().map(|segment| {
+            [segment.head(), segment.anchor(), segment.tail()].map(|id| id.map(|id| self.ids.intern(&id)))
+        });
         let messages = metadata.preserved_messages().map(|messages| {
-            let kept = messages.ids().into_iter().filter_map(|id| intern(Some(id))).collect();
-            (intern(messages.anchor()), kept)
+            let kept = messages.ids().iter().map(|id| self.ids.intern(id)).collect();
+            (messages.anchor().map(|anchor| self.ids.intern(&anchor)), kept)
         });
         Boundary { segment, messages }
     }

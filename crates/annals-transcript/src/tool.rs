@@ -94,9 +94,8 @@ impl ResultStates {
         static ESCAPE: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(br"\u00"));
         let output =
             entry.head().tool_use_result.filter(|output| output.is_object()).map_or(&[][..], Value::bytes);
-        let is_false = |at: usize| output[at + FLAG.needle().len()..].starts_with(b":false");
         entry.has(Flag::ToolDenial)
-            || FLAG.find_iter(output).any(|at| !is_false(at))
+            || FLAG.find_iter(output).any(|at| !output[at + FLAG.needle().len()..].starts_with(b":false"))
             || ESCAPE.find(output).is_some()
     }
 
@@ -125,8 +124,7 @@ impl ResultStates {
         if !result.is_error() {
             return State::Ok;
         }
-        let of_own_text = || messages::state_of(&first_text(result));
-        self.of_errors.or_else(of_own_text).unwrap_or(State::Error)
+        self.of_errors.or_else(|| messages::state_of(&first_text(result))).unwrap_or(State::Error)
     }
 }
 
@@ -142,8 +140,7 @@ fn first_text<'a>(result: &ToolResult<'a>) -> Cow<'a, str> {
 /// Returns all calls of a session in file order, except those of tools on the server; a call that several lines repeat counts
 /// once.
 pub fn calls(session: &Session) -> Vec<Call> {
-    let is_result = |kind| matches!(kind, BlockKind::ToolResult(_));
-    paired(session, BlockKind::ToolUse, Kind::User, is_result)
+    paired(session, BlockKind::ToolUse, Kind::User, BlockKind::is_result)
 }
 
 /// Returns all calls of tools that run on the model's server, such as a search on the web, in file order. Their results stand in
@@ -242,10 +239,9 @@ enum Replies {
 
 impl LaterMessages {
     fn add(&mut self, session: &Session, node: &Node) {
-        let is_result = |block: &BlockSpan| matches!(block.kind, BlockKind::ToolResult(_));
         let message_id = node.message_id;
         match (node.kind, self.replies) {
-            (Kind::User, _) => self.has_prompt |= !session.blocks(node).iter().any(is_result),
+            (Kind::User, _) => self.has_prompt |= !session.has_results(node),
             (Kind::Assistant, Replies::None) => self.replies = Replies::One { message_id },
             (Kind::Assistant, Replies::One { message_id: known }) if known != message_id => {
                 self.replies = Replies::Several;
@@ -329,8 +325,8 @@ pub fn subject(call: &ToolUse<'_>) -> String {
         "prompt",
     ];
     let found = keys.iter().find_map(|key| input.text(key));
-    let first_text = || input.members().find_map(|(_, value)| value.as_text());
-    found.or_else(first_text).unwrap_or_default().into_owned()
+    let first = found.or_else(|| input.members().find_map(|(_, value)| value.as_text()));
+    first.unwrap_or_default().into_owned()
 }
 
 /// Returns the file that a call changes, if it is a call of a tool for that.
@@ -346,15 +342,17 @@ pub fn changed_file(call: &ToolUse<'_>) -> Option<String> {
 /// Returns the files that a call certainly reads or writes, according to its arguments.
 pub fn files(call: &ToolUse<'_>) -> Vec<String> {
     let Some(input) = call.input() else { return Vec::new() };
-    let path = |key: &str| input.text(key).map(Cow::into_owned).into_iter().collect();
-    match call.name().as_deref() {
-        Some("Write" | "Edit" | "MultiEdit" | "NotebookEdit") => changed_file(call).into_iter().collect(),
-        Some("Read") => path("file_path"),
-        Some("NotebookRead") => path("notebook_path"),
-        Some("Grep" | "Glob" | "LS") => path("path"),
-        Some("Bash") => input.text("command").map_or_else(Vec::new, |command| redirections(&command)),
-        _ => Vec::new(),
-    }
+    let key = match call.name().as_deref() {
+        Some("Write" | "Edit" | "MultiEdit" | "NotebookEdit") => {
+            return changed_file(call).into_iter().collect();
+        }
+        Some("Bash") => return input.text("command").map_or_else(Vec::new, |command| redirections(&command)),
+        Some("Read") => "file_path",
+        Some("NotebookRead") => "notebook_path",
+        Some("Grep" | "Glob" | "LS") => "path",
+        _ => return Vec::new(),
+    };
+    input.text(key).map(Cow::into_owned).into_iter().collect()
 }
 
 /// Returns the files that a shell command writes by redirection. In commands with quotes, expansions or here-documents `>`
@@ -374,12 +372,14 @@ fn redirections(command: &str) -> Vec<String> {
 
 /// Returns whether a word of a shell command is the name of a file, perhaps with a semicolon after it.
 fn is_file_name(word: &str) -> bool {
-    let is_plain = |byte: u8| {
-        byte.is_ascii_alphanumeric()
-            || matches!(byte, b'.' | b'_' | b'-' | b'/' | b'~' | b';')
-            || !byte.is_ascii()
-    };
-    word.bytes().all(is_plain) && !word.starts_with("/dev/") && !word.starts_with(';')
+    word.bytes().all(is_plain_in_shell) && !word.starts_with("/dev/") && !word.starts_with(';')
+}
+
+/// Returns whether a byte of a file name means itself in a shell command. A semicolon may follow the name.
+fn is_plain_in_shell(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'.' | b'_' | b'-' | b'/' | b'~' | b';')
+        || !byte.is_ascii()
 }
 
 #[cfg(test)]

@@ -406,14 +406,11 @@ impl Recorder {
         file: &mut Option<Box<dyn Handle>>,
     ) -> Result<bool, Error> {
         let path = self.target.path();
-        let mut read = || {
-            let file = match file {
-                Some(file) => file,
-                None => file.insert(self.disk.open(&path)?),
-            };
-            read_span(file, location.offset, location.length)
+        let file = match file {
+            Some(file) => file,
+            None => file.insert(self.disk.open(&path).map_err(Error::disk("read", &path))?),
         };
-        let bytes = read().map_err(Error::disk("read", &path))?;
+        let bytes = read_span(file, location.offset, location.length).map_err(Error::disk("read", &path))?;
         Ok(crate::Entry::new(&bytes).body().is_some_and(|recorded| draft.has_same_content_as(recorded)))
     }
 
@@ -532,8 +529,8 @@ impl Recorder {
             self.disk.create_folder(folder).map_err(Error::disk("make the folder", folder))?;
         }
         let mut file = lock(&*self.disk, &path, OpenMode::OrCreate, self.options.lock_timeout)?;
-        let read = |file: &mut dyn Handle| self.index.update(file).map(|()| self.index.end().is_none());
-        is_torn(&mut *file, read).map_err(Error::disk("read", &path))?;
+        is_torn(&mut *file, |file| self.index.update(file).map(|()| self.index.end().is_none()))
+            .map_err(Error::disk("read", &path))?;
         self.write_lines(&mut *file).map_err(Error::disk("write to", &path))?;
         if sync {
             file.sync().map_err(Error::disk("sync", &path))?;
@@ -747,14 +744,13 @@ fn acquire(
     access: Access,
     lock_timeout: Duration,
 ) -> Result<Box<dyn Handle>, Error> {
-    let failed = || Error::disk("open", path);
     let deadline = Instant::now() + lock_timeout;
     loop {
         let mut file = match mode {
             OpenMode::Existing => disk.open(path),
             OpenMode::OrCreate => disk.open_or_create(path),
         }
-        .map_err(failed())?;
+        .map_err(Error::disk("open", path))?;
         while !access.try_lock(&mut *file).map_err(Error::disk("lock", path))? {
             if Instant::now() >= deadline {
                 return Err(Error::new(ErrorKind::Locked { path: path.to_owned() }));
@@ -762,8 +758,9 @@ fn acquire(
             thread::sleep(Duration::from_millis(1));
         }
         // While this process waited, the one that held the lock may have replaced the file.
-        let state = file.state().map_err(failed())?;
-        if FileState::of(path).map_err(failed())?.is_some_and(|current| current.identity == state.identity) {
+        let state = file.state().map_err(Error::disk("open", path))?;
+        let current = FileState::of(path).map_err(Error::disk("open", path))?;
+        if current.is_some_and(|current| current.identity == state.identity) {
             return Ok(file);
         }
     }

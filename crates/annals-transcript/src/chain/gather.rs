@@ -108,7 +108,8 @@ impl<'a> Replies<'a> {
             reply::results(session, loaded.node(session, slot))
                 .for_each(|call| is_answered[call.index()] = true);
         }
-        let line = |slot| Some((reply::of(loaded.node(session, slot))?.index(), slot));
+        let lines =
+            loaded.kept().filter_map(|slot| Some((reply::of(loaded.node(session, slot))?.index(), slot)));
         let caller_of = callers(session, loaded);
         let elsewhere = results_elsewhere(session, loaded, &caller_of);
         Self {
@@ -117,7 +118,7 @@ impl<'a> Replies<'a> {
             children,
             path,
             path_index_of,
-            lines: Groups::of(session.id_count(), loaded.kept().filter_map(line)),
+            lines: Groups::of(session.id_count(), lines),
             caller_of,
             results_elsewhere: Groups::of(loaded.slots.len(), elsewhere.into_iter()),
             is_answered,
@@ -128,8 +129,9 @@ impl<'a> Replies<'a> {
     fn stretches(&self, is_taken: &mut [bool]) -> Vec<Stretch> {
         let mut is_done = vec![false; self.session.id_count()];
         // The indices of context on the path below which was not searched yet.
-        let is_context_at = |&index: &usize| is_context(self.session, self.node(self.path[index]));
-        let mut context: BTreeSet<usize> = (0..self.path.len()).filter(is_context_at).collect();
+        let mut context: BTreeSet<usize> = (0..self.path.len())
+            .filter(|&index| is_context(self.session, self.node(self.path[index])))
+            .collect();
         let mut stretches = Vec::new();
         for (start, &slot) in self.path.iter().enumerate() {
             if let Some(id) = reply::of(self.node(slot))
@@ -206,23 +208,27 @@ impl<'a> Replies<'a> {
         if candidates.is_empty() {
             return Vec::new();
         }
-        let results = |slot: usize| reply::results(self.session, self.node(slot));
-        let mut answered: BTreeSet<Id> = missing.iter().flat_map(|it| results(it.slot)).collect();
+        let mut answered: BTreeSet<Id> = missing.iter().flat_map(|it| self.results(it.slot)).collect();
         let behind_lines = self.lines(id).last().map_or(0, place_of) + 1;
         let mut found = Vec::new();
         for slot in candidates {
-            let is_open = |call: Id| {
-                let caller = self.caller_of[call.index()].map(SmallIndex::index);
-                !self.is_answered[call.index()]
-                    && !answered.contains(&call)
-                    && caller.is_some_and(|caller| self.is_line(caller, id))
-            };
-            if results(slot).any(is_open) {
-                answered.extend(results(slot));
+            if self.results(slot).any(|call| !answered.contains(&call) && self.is_open_call_of(call, id)) {
+                answered.extend(self.results(slot));
                 found.push(Insertion { place: place_of(slot).max(behind_lines), slot });
             }
         }
         found
+    }
+
+    /// Returns the calls that an entry answers.
+    fn results(&self, slot: usize) -> impl Iterator<Item = Id> + use<'a> {
+        reply::results(self.session, self.node(slot))
+    }
+
+    /// Returns whether a line of a reply makes a call, and no entry on the path answers it.
+    fn is_open_call_of(&self, call: Id, reply: Id) -> bool {
+        let caller = self.caller_of[call.index()].map(SmallIndex::index);
+        !self.is_answered[call.index()] && caller.is_some_and(|caller| self.is_line(caller, reply))
     }
 
     fn is_line(&self, slot: usize, id: Id) -> bool {
@@ -298,18 +304,20 @@ fn results_elsewhere(
     loaded: &LoadedEntries,
     caller_of: &[Option<SmallIndex>],
 ) -> Vec<(usize, usize)> {
-    let calls = |slot: usize| {
-        reply::calls(session, loaded.node(session, slot)).map(move |call| (SmallIndex::new(slot), call))
-    };
-    let mut all_calls: Vec<(SmallIndex, Id)> = loaded.kept().flat_map(calls).collect();
+    let mut all_calls: Vec<(SmallIndex, Id)> = Vec::new();
+    for slot in loaded.kept() {
+        let calls = reply::calls(session, loaded.node(session, slot));
+        all_calls.extend(calls.map(|call| (SmallIndex::new(slot), call)));
+    }
     all_calls.sort_unstable();
     let mut found = Vec::new();
     for slot in loaded.kept() {
         let node = loaded.node(session, slot);
         let parent = loaded.parent(slot);
-        let is_made_by = |slot, call| all_calls.binary_search(&(SmallIndex::new(slot), call)).is_ok();
-        let is_at_home = |call: Id| parent.is_some_and(|parent| is_made_by(parent, call));
-        if reply::results(session, node).all(is_at_home) {
+        let answers_parent = reply::results(session, node).all(|call| {
+            parent.is_some_and(|parent| all_calls.binary_search(&(SmallIndex::new(parent), call)).is_ok())
+        });
+        if answers_parent {
             continue;
         }
         let callers = reply::results(session, node).filter_map(|call| caller_of[call.index()]);

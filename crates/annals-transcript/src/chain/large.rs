@@ -2,7 +2,7 @@
 
 use super::reply;
 use crate::entry::{Flag, Kind};
-use crate::session::{Boundary, Id, LARGE, Node, Session};
+use crate::session::{Id, LARGE, Node, Session};
 use crate::small_index::SmallIndex;
 
 /// The length of a UUID. Claude Code recognises no other ids in a large file before it parses the lines.
@@ -27,13 +27,16 @@ pub(super) fn read_branch(session: &Session) -> Option<Vec<bool>> {
 /// Returns the first entry that counts: the last boundary without kept messages, or else the first entry of the file. `None`
 /// if a boundary behind it keeps messages.
 fn start(session: &Session) -> Option<usize> {
-    let read = |index: usize| Some(&session.nodes()[index]).filter(|node| node.is_read_by_claude_code());
-    let boundary = |index: usize| session.boundary(read(index)?);
-    let indices = 0..session.nodes().len();
-    let start = indices.clone().rfind(|&index| boundary(index).is_some_and(|it| !it.keeps_messages()));
-    let start = start.unwrap_or(0);
-    let keeps_messages = |index: usize| boundary(index).is_some_and(Boundary::keeps_messages);
-    (!indices.skip(start).any(keeps_messages)).then_some(start)
+    let nodes = session.nodes().iter().enumerate();
+    let read = nodes.filter(|(_, node)| node.is_read_by_claude_code());
+    let boundaries = read.filter_map(|(index, node)| Some((index, session.boundary(node)?)));
+    let last = boundaries.clone().rfind(|(_, boundary)| !boundary.keeps_messages());
+    let start = last.map_or(0, |(index, _)| index);
+    let keeps_messages = boundaries
+        .rev()
+        .take_while(|(index, _)| *index >= start)
+        .any(|(_, boundary)| boundary.keeps_messages());
+    (!keeps_messages).then_some(start)
 }
 
 /// The entries from the tips back to their roots.

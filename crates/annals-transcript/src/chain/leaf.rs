@@ -28,9 +28,8 @@ fn message_above(session: &Session, loaded: &LoadedEntries, leaf: usize) -> Opti
 
 /// Returns the loaded lines of the file that are not in a sidechain; a compaction may have discarded them since (CHAIN 3.1).
 fn main_lines<'s>(session: &'s Session, loaded: &LoadedEntries) -> impl DoubleEndedIterator<Item = &'s Node> {
-    let is_read = |node: &Node| node.id.is_none_or(|id| loaded.has_read(id));
     let lines = session.nodes().iter().filter(|node| node.is_loaded_by_claude_code() && !node.is_side());
-    lines.filter(move |node| is_read(node))
+    lines.filter(move |node| node.id.is_none_or(|id| loaded.has_read(id)))
 }
 
 struct Chooser<'a> {

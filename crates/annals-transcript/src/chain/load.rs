@@ -72,9 +72,8 @@ impl LoadedEntries {
         loaded.slots.reserve_exact(session.message_count());
         let (mut progress, mut contentless) = (Bridges::default(), Bridges::default());
         let branch = large::read_branch(session);
-        let is_in_branch = |index: usize| branch.as_ref().is_none_or(|branch| branch[index]);
         for (index, node) in session.nodes().iter().enumerate() {
-            if !node.is_read_by_claude_code() || !is_in_branch(index) {
+            if !node.is_read_by_claude_code() || branch.as_ref().is_some_and(|branch| !branch[index]) {
                 continue;
             }
             let parent = progress.resolve(node.parent);
@@ -124,6 +123,11 @@ impl LoadedEntries {
     /// Returns whether an entry of this id was read, even if it is discarded.
     pub(super) fn has_read(&self, id: Id) -> bool {
         self.slot_of[id.index()].is_some()
+    }
+
+    /// Returns whether an entry of this id was read and then discarded.
+    pub(super) fn has_discarded(&self, id: Id) -> bool {
+        self.has_read(id) && self.slot(id).is_none()
     }
 
     /// Returns the slot of the parent, if it is loaded.

@@ -34,8 +34,8 @@ impl Boundary {
 
 /// Returns the boundaries that are loaded, each with its slot.
 fn boundaries<'s>(session: &'s Session, loaded: &LoadedEntries) -> Vec<(usize, &'s Boundary)> {
-    let boundary = |slot: usize| session.boundary(loaded.node(session, slot));
-    loaded.kept().filter_map(|slot| Some((slot, boundary(slot)?))).collect()
+    let kept = loaded.kept();
+    kept.filter_map(|slot| Some((slot, session.boundary(loaded.node(session, slot))?))).collect()
 }
 
 /// Discards what Claude Code does not read of a large file: everything before the last boundary without kept messages.
@@ -103,12 +103,11 @@ fn discard_before(
         slot.discarded = !is_kept;
     }
     let Some(&last) = kept.last() else { return };
-    let is_discarded = |id: Id| loaded.slot(id).is_none() && loaded.has_read(id);
     let orphans: Vec<usize> = loaded
         .kept()
         .filter(|&slot| {
             loaded.node(session, slot).is_user_or_assistant()
-                && loaded.slots[slot].parent.is_some_and(is_discarded)
+                && loaded.slots[slot].parent.is_some_and(|parent| loaded.has_discarded(parent))
         })
         .collect();
     for slot in orphans {

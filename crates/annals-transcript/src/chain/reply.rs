@@ -16,15 +16,13 @@ pub(super) fn calls<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<I
 
 /// Returns whether an entry is a user entry with a result.
 pub(super) fn has_result(session: &Session, node: &Node) -> bool {
-    let is_result = |kind: BlockKind| matches!(kind, BlockKind::ToolResult(_));
-    node.kind == Kind::User && session.blocks(node).iter().any(|block| is_result(block.kind))
+    node.kind == Kind::User && session.has_results(node)
 }
 
 /// Returns the calls that an entry answers.
 pub(super) fn results<'a>(session: &'a Session, node: &'a Node) -> impl Iterator<Item = Id> + Clone + 'a {
     let blocks = if node.kind == Kind::User { session.blocks(node) } else { &[] };
-    let results = blocks.iter().filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
-    results.filter_map(|block| block.tool)
+    blocks.iter().filter(|block| block.is_result()).filter_map(|block| block.tool)
 }
 
 /// Returns whether an entry is context: a system entry other than a boundary, an attachment, or injected text.

@@ -17,22 +17,30 @@ const CANONICAL: &[u8; 24] = b"dddd-dd-ddTdd:dd:dd.dddZ";
 /// Parses a time in the format that Claude Code writes, such as `2026-01-02T03:04:05.678Z`. Returns `None` for all others.
 pub(crate) fn parse_canonical(text: &[u8]) -> Option<Timestamp> {
     let text: &[u8; 24] = text.try_into().ok()?;
-    let fits = |(byte, model): (&u8, &u8)| if *model == b'd' { byte.is_ascii_digit() } else { byte == model };
-    if !text.iter().zip(CANONICAL).all(fits) {
+    if !text.iter().zip(CANONICAL).all(|(byte, model)| fits(*byte, *model)) {
         return None;
     }
-    let number = |from: usize, to: usize| {
-        text[from..to].iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
-    };
-    let (year, month, day) = (number(0, 4), number(5, 7), number(8, 10));
-    let (hour, minute, second) = (number(11, 13), number(14, 16), number(17, 19));
+    let (year, month, day) = (number(&text[..4]), number(&text[5..7]), number(&text[8..10]));
+    let (hour, minute, second) = (number(&text[11..13]), number(&text[14..16]), number(&text[17..19]));
     let days = days_since_1970(year, month, day);
     let is_a_day = (1..=12).contains(&month) && day > 0 && days < days_since_1970(year, month + 1, 1);
     if !is_a_day || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
     let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
-    Timestamp::from_millisecond(seconds * 1000 + number(20, 23)).ok()
+    Timestamp::from_millisecond(seconds * 1000 + number(&text[20..23])).ok()
+}
+
+/// Returns whether a byte is what a byte of [`CANONICAL`] stands for.
+#[inline]
+fn fits(byte: u8, model: u8) -> bool {
+    if model == b'd' { byte.is_ascii_digit() } else { byte == model }
+}
+
+/// Returns the number that digits spell.
+#[inline]
+fn number(digits: &[u8]) -> i64 {
+    digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
 }
 
 /// Returns the number of days from 1 January 1970 to a day. Inside, years begin in March, so that a leap day is the last day of

@@ -125,8 +125,9 @@ pub(crate) fn bytes_equal(block: &[u8; BLOCK], byte: u8) -> u64 {
 #[inline]
 pub(crate) fn mask_of(block: &[u8; BLOCK], test: impl Fn(u8x16) -> u8x16) -> u64 {
     let (lanes, _) = block.as_chunks::<16>();
-    let mask = |lane: [u8; 16]| u64::from(test(u8x16::from(lane)).to_bitmask());
-    mask(lanes[0]) | mask(lanes[1]) << 16 | mask(lanes[2]) << 32 | mask(lanes[3]) << 48
+    let masks =
+        [lanes[0], lanes[1], lanes[2], lanes[3]].map(|lane| u64::from(test(u8x16::from(lane)).to_bitmask()));
+    masks[0] | masks[1] << 16 | masks[2] << 32 | masks[3] << 48
 }
 
 /// Returns a mask of the escaped bytes, which follow an odd number of `slashes`, and one if the first byte after the block is

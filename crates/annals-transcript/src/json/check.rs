@@ -78,14 +78,18 @@ fn escaped_string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 /// Returns the position after the valid word or number at `at`.
 fn scalar_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let word = |word: &[u8]| bytes[at..].starts_with(word).then_some(at + word.len());
     match bytes.get(at)? {
-        b't' => word(b"true"),
-        b'f' => word(b"false"),
-        b'n' => word(b"null"),
+        b't' => word_end(bytes, at, b"true"),
+        b'f' => word_end(bytes, at, b"false"),
+        b'n' => word_end(bytes, at, b"null"),
         b'-' => integer_end(bytes, at + 1),
         _ => integer_end(bytes, at),
     }
+}
+
+/// Returns the position after a word, if it is at `at`.
+fn word_end(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
+    bytes[at..].starts_with(word).then_some(at + word.len())
 }
 
 /// Returns the position after the number whose first digit is at `at`.
@@ -328,8 +332,8 @@ impl<'a> Text<'a> {
     #[inline]
     fn has_control(&self) -> bool {
         let (lanes, _) = self.block.as_chunks::<16>();
-        let lane = |number: usize| u8x16::from(lanes[number]);
-        is_control(lane(0).min(lane(1)).min(lane(2).min(lane(3)))).to_bitmask() != 0
+        let [first, second, third, fourth] = [lanes[0], lanes[1], lanes[2], lanes[3]].map(u8x16::from);
+        is_control(first.min(second).min(third.min(fourth))).to_bitmask() != 0
     }
 }
 

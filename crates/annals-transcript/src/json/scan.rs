@@ -119,8 +119,8 @@ fn is_escaped(before: &[u8]) -> bool {
 #[inline]
 fn quotes_in(block: &[u8; BLOCK]) -> u32 {
     let (lanes, _) = block.as_chunks::<16>();
-    let quotes = |lane: [u8; 16]| u8x16::from(lane).simd_eq(u8x16::splat(b'"')).to_bitmask();
-    quotes(lanes[0]) | quotes(lanes[1]) << 16
+    let quotes = [lanes[0], lanes[1]].map(|lane| u8x16::from(lane).simd_eq(u8x16::splat(b'"')).to_bitmask());
+    quotes[0] | quotes[1] << 16
 }
 
 /// Returns the position after the word or number at `at`.

@@ -109,12 +109,13 @@ struct Leaf {
 impl Leaf {
     /// Returns the leaves of summaries that have a text and a leaf.
     fn of(lines: &[Vec<u8>]) -> Vec<Self> {
-        let leaf = |line: &Vec<u8>| {
-            let summary: Summary<'_> = Entry::new(line).view()?;
-            let (text, id) = (summary.summary()?.into_owned(), quote(&summary.leaf()?));
-            Some(Self { summary: text, id, is_found: false })
-        };
-        lines.iter().filter_map(leaf).collect()
+        lines.iter().filter_map(|line| Self::of_line(line)).collect()
+    }
+
+    fn of_line(line: &[u8]) -> Option<Self> {
+        let summary: Summary<'_> = Entry::new(line).view()?;
+        let (text, id) = (summary.summary()?.into_owned(), quote(&summary.leaf()?));
+        Some(Self { summary: text, id, is_found: false })
     }
 }
 

@@ -212,9 +212,6 @@ impl<'s> Fragment<'s> {
 
     /// Returns whether it is a reply that says nothing by itself: reasoning, blank text and placeholders only.
     pub(super) fn is_silent_reply(&self) -> bool {
-        let says_nothing = |kind: BlockKind| {
-            is_blank_text(kind) || matches!(kind, BlockKind::Thinking | BlockKind::NoContentText)
-        };
         self.is_reply_of_only(says_nothing) && begins_with_thinking(self.blocks)
     }
 
@@ -225,6 +222,11 @@ impl<'s> Fragment<'s> {
             && blocks.peek().is_some()
             && blocks.all(|block| is_kind(block.kind))
     }
+}
+
+/// Returns whether blocks of a kind say nothing by themselves.
+fn says_nothing(kind: BlockKind) -> bool {
+    is_blank_text(kind) || matches!(kind, BlockKind::Thinking | BlockKind::NoContentText)
 }
 
 /// Returns what Claude Code sends in place of blocks of an entry, and which blocks it sends as they are.

@@ -58,10 +58,10 @@ fn is_in_tool_loop(turn: &[Fragment<'_>], is_last_reply: &[bool]) -> bool {
     if !turn.iter().any(came_back) {
         return false;
     }
-    let last_reply = turn.iter().zip(is_last_reply).filter(|(_, is_last)| **is_last);
-    let has_last_call = || last_reply.clone().any(|(fragment, _)| fragment.has_calls());
+    let mut last_reply = turn.iter().zip(is_last_reply).filter(|(_, is_last)| **is_last);
     turn.last().is_some_and(Fragment::has_results)
-        || has_last_call() && !last_run(turn).iter().any(speaks_without_call)
+        || last_reply.any(|(fragment, _)| fragment.has_calls())
+            && !last_run(turn).iter().any(speaks_without_call)
 }
 
 /// Returns the end of a turn behind the last thing that came back, attachments at its very end aside.

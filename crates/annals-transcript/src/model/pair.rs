@@ -97,23 +97,28 @@ fn drop_unsendable(parts: &mut Vec<Part<'_>>) {
 
 /// Drops empty text of a reply. Between reasoning a placeholder takes its place, if the reply says anything.
 fn drop_empty_text(parts: &mut Vec<Part<'_>>) {
-    let is_empty = |part: &Part<'_>| part.kind() == Some(BlockKind::EmptyText);
     if !parts.iter().any(is_empty) {
         return;
     }
     let says_something = parts.iter().any(|part| !is_empty(part) && !is_reasoning(part));
     let all = std::mem::take(parts);
     for (position, part) in all.iter().enumerate() {
-        let is_between = || {
-            let next = all[position + 1..].iter().find(|part| !is_empty(part));
-            position > 0 && is_reasoning(&all[position - 1]) && next.is_some_and(is_reasoning)
-        };
         if !is_empty(part) {
             parts.push(*part);
-        } else if says_something && is_between() {
+        } else if says_something && is_between_reasoning(&all, position) {
             parts.push(Part::Placeholder(Placeholder::RemovedText));
         }
     }
+}
+
+/// Returns whether reasoning is directly before a part, and next after it apart from empty text.
+fn is_between_reasoning(parts: &[Part<'_>], position: usize) -> bool {
+    let next = parts[position + 1..].iter().find(|part| !is_empty(part));
+    position > 0 && is_reasoning(&parts[position - 1]) && next.is_some_and(is_reasoning)
+}
+
+fn is_empty(part: &Part<'_>) -> bool {
+    part.kind() == Some(BlockKind::EmptyText)
 }
 
 fn is_reasoning(part: &Part<'_>) -> bool {

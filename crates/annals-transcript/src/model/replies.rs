@@ -7,8 +7,8 @@ use crate::session::Session;
 pub(super) fn drop_empty(session: &Session, fragments: &mut Vec<Fragment<'_>>) {
     let says_something = replies_that_say_something(session, fragments);
     fragments.retain(|fragment| {
-        let is_alone = || fragment.reply_id().is_none_or(|id| !says_something[id.index()]);
-        !(fragment.is_blank_reply() || fragment.is_silent_reply() && is_alone())
+        let has_other_line = fragment.reply_id().is_some_and(|id| says_something[id.index()]);
+        !fragment.is_blank_reply() && (has_other_line || !fragment.is_silent_reply())
     });
 }
 

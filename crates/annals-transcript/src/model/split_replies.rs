@@ -29,10 +29,9 @@ pub(super) fn regroup(session: &Session, fragments: &mut Vec<Fragment<'_>>) {
         if early.is_empty() && !reply.is_split {
             continue;
         }
-        let is_line = |other: usize| line_of(session, &fragments[other]) == Some(id);
-        let behind = (position + 1..=reply.last).filter(|&other| !is_done[other]);
+        let after = (position + 1..=reply.last).filter(|&other| !is_done[other]);
         let (lines, others): (Vec<usize>, Vec<usize>) =
-            behind.partition(|&other| !reply.is_split || is_line(other));
+            after.partition(|&other| !reply.is_split || line_of(session, &fragments[other]) == Some(id));
         lines.iter().chain(&others).for_each(|&other| is_done[other] = true);
         order.extend(lines);
         order.extend(early);

@@ -123,8 +123,9 @@ fn images_of_file<'a>(attachment: &Attachment<'a>) -> Vec<(Value<'a>, BlockKind)
     let Some(content) = attachment.payload().and_then(|payload| payload.get("content")) else {
         return Vec::new();
     };
-    let is_open = |file: &Value<'_>| file.is_object() || file.is_array();
-    let Some(file) = content.get("file").filter(is_open) else { return Vec::new() };
+    let Some(file) = content.get("file").filter(|file| file.is_object() || file.is_array()) else {
+        return Vec::new();
+    };
     match content.text("type").as_deref() {
         Some("image") => vec![(content, BlockKind::Image)],
         Some("notebook") => images_of_cells(file).map(|image| (image, BlockKind::Image)).collect(),

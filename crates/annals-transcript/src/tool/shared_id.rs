@@ -68,10 +68,8 @@ impl Calls {
         let mut calls = Self::default();
         let mut in_replies: HashMap<(Id, Id, Vec<u8>), usize> = HashMap::new();
         for (node, entry, blocks) in entries(conversation, Kind::Assistant) {
-            let is_shared = |block: &&BlockSpan| {
-                block.kind == BlockKind::ToolUse && block.tool.is_some_and(|id| ids.contains(&id))
-            };
-            let mut blocks = blocks.iter().filter(is_shared).peekable();
+            let calls_in = blocks.iter().filter(|block| block.kind == BlockKind::ToolUse);
+            let mut blocks = calls_in.filter(|block| has_one_of(block, ids)).peekable();
             if blocks.peek().is_none() {
                 continue;
             }
@@ -82,8 +80,8 @@ impl Calls {
                 let first =
                     entry.message_id.map(|reply| *in_replies.entry((id, reply, bytes)).or_insert(next));
                 // Two such blocks in one line are two calls.
-                let is_again = |place: &usize| *place < next && calls.all[*place].node != node;
-                let place = first.filter(is_again).unwrap_or(next);
+                let repeated = first.filter(|&place| place < next && calls.all[place].node != node);
+                let place = repeated.unwrap_or(next);
                 if place == next {
                     calls.all.push(Call { node, block: *block, result: None, given_up: false });
                     calls.by_id.entry(id).or_default().push(place);
@@ -100,8 +98,7 @@ impl Calls {
         let node_by_id: HashMap<Id, NodeIndex> =
             nodes.filter_map(|(at, node)| Some((node.id?, conversation.duplicates().content(at)))).collect();
         for (node, entry, blocks) in entries(conversation, Kind::User) {
-            let is_shared = |block: &&BlockSpan| block.tool.is_some_and(|id| ids.contains(&id));
-            let results = blocks.iter().filter(|block| block.is_result()).filter(is_shared);
+            let results = blocks.iter().filter(|block| block.is_result() && has_one_of(block, ids));
             let mut results: Vec<BlockSpan> = results.copied().collect();
             results.sort_by_key(|block| block.tool.map(Id::index));
             for results in results.chunk_by(|one, next| one.tool == next.tool) {
@@ -129,11 +126,11 @@ impl Calls {
         results: usize,
     ) -> Vec<usize> {
         let nodes = conversation.session().nodes();
-        let parent = |node: &Node| node_by_id.get(&node.parent?).copied();
         let mut found: Vec<usize> = Vec::new();
         let mut reply = None;
-        let mut next = parent(entry);
+        let mut parent = entry.parent;
         for _ in 0..MOST_PARENTS {
+            let next = parent.and_then(|parent| node_by_id.get(&parent).copied());
             let Some(at) = next.filter(|_| found.len() < results) else { break };
             if let Some(places) = self.by_entry.get(&(at, id)) {
                 if reply.is_some_and(|reply| nodes[at].message_id != reply) {
@@ -145,7 +142,7 @@ impl Calls {
             if reply == Some(None) {
                 break;
             }
-            next = parent(&nodes[at]);
+            parent = nodes[at].parent;
         }
         found.sort_unstable();
         found.dedup();
@@ -158,4 +155,9 @@ impl Calls {
         let end = places.partition_point(|&place| self.all[place].block.offset < offset);
         places[..end].last().copied()
     }
+}
+
+/// Returns whether a block makes or answers a call with one of these ids.
+fn has_one_of(block: &BlockSpan, ids: &HashSet<Id>) -> bool {
+    block.tool.is_some_and(|id| ids.contains(&id))
 }

@@ -98,21 +98,20 @@ impl Draft {
         let body = entry.body().filter(|_| entry.problem() != Some(Problem::NotObject));
         let body = body.ok_or_else(|| DraftError::NotAnObject("it is a value of another kind".to_owned()))?;
         check(body, entry.kind())?;
-        let text = |key| body.present(key).and_then(Value::as_text).map(String::from);
         let parent = match body.get("parentUuid") {
             None => Parent::Last,
             Some(value) if value.is_null() => Parent::Nothing,
-            Some(_) => text("parentUuid").map_or(Parent::Nothing, Parent::Entry),
+            Some(_) => owned_text(body, "parentUuid").map_or(Parent::Nothing, Parent::Entry),
         };
         // The parent of a tool result is the entry with the call.
-        let answered = text("sourceToolAssistantUUID").filter(|_| entry.kind() == Kind::User);
+        let answered = owned_text(body, "sourceToolAssistantUUID").filter(|_| entry.kind() == Kind::User);
         let answers = answered.is_some();
         let parent = match (parent, answered) {
             (Parent::Last, Some(call)) => Parent::Entry(call),
             (parent, _) => parent,
         };
         let boundary = entry.head().is_boundary();
-        let (kind, id) = (entry.kind(), text("uuid"));
+        let (kind, id) = (entry.kind(), owned_text(body, "uuid"));
         Ok(Self { json, kind, id, parent, boundary, answers })
     }
 
@@ -577,8 +576,11 @@ fn is_claude_code_time(text: &str) -> bool {
 
 /// Returns whether a text has a digit wherever `format` has a zero, and is the same everywhere else.
 fn has_format(text: &str, format: &str) -> bool {
-    let fits = |(byte, model): (u8, u8)| if model == b'0' { byte.is_ascii_digit() } else { byte == model };
-    text.len() == format.len() && text.bytes().zip(format.bytes()).all(fits)
+    text.len() == format.len()
+        && text.bytes().zip(format.bytes()).all(|(byte, model)| match model {
+            b'0' => byte.is_ascii_digit(),
+            model => byte == model,
+        })
 }
 
 fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
@@ -602,26 +604,37 @@ fn check_message(body: Value<'_>, kind: Kind) -> Result<(), DraftError> {
     content.items().try_for_each(check_block)
 }
 
+/// Returns whether a member is a string.
+fn has_text(value: Value<'_>, key: &str) -> bool {
+    value.get(key).is_some_and(|member| member.as_str().is_some())
+}
+
+/// Returns a member that is a string.
+fn owned_text(value: Value<'_>, key: &str) -> Option<String> {
+    value.text(key).map(Cow::into_owned)
+}
+
 /// Checks a content block: Claude Code relies on these fields.
 fn check_block(block: Value<'_>) -> Result<(), DraftError> {
-    let is_text = |key| block.get(key).is_some_and(|value| value.as_str().is_some());
     match block.text("type").as_deref() {
         None => invalid("message.content", "text, or a list of blocks that each have a `type`"),
-        Some("text") if !is_text("text") => {
+        Some("text") if !has_text(block, "text") => {
             invalid("message.content", "a list in which every `text` block has a `text`")
         }
-        Some("thinking") if !is_text("thinking") => {
+        Some("thinking") if !has_text(block, "thinking") => {
             invalid("message.content", "a list in which every `thinking` block has a `thinking`")
         }
         Some("tool_use")
-            if !is_text("id") || !is_text("name") || !block.get("input").is_some_and(Value::is_object) =>
+            if !has_text(block, "id")
+                || !has_text(block, "name")
+                || !block.get("input").is_some_and(Value::is_object) =>
         {
             invalid(
                 "message.content",
                 "a list in which every `tool_use` block has an `id`, a `name` and an `input`",
             )
         }
-        Some("tool_result") if !is_text("tool_use_id") => {
+        Some("tool_result") if !has_text(block, "tool_use_id") => {
             invalid("message.content", "a list in which every `tool_result` block has a `tool_use_id`")
         }
         Some(_) => Ok(()),

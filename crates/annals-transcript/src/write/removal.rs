@@ -126,8 +126,7 @@ impl<'i> Removal<'i> {
 
     fn is_preserved_by(&self, entry: &Entry<'_>) -> bool {
         let metadata = entry.body().and_then(|body| body.get("compactMetadata"));
-        let part = |key: &str| metadata.and_then(|metadata| metadata.get(key));
-        let (messages, segment) = (part("preservedMessages"), part("preservedSegment"));
+        let [messages, segment] = ["preservedMessages", "preservedSegment"].map(|key| metadata?.get(key));
         let lists = ["uuids", "allUuids"].into_iter().filter_map(|key| Some(messages?.texts(key))).flatten();
         let ends = ["headUuid", "anchorUuid", "tailUuid"].into_iter().filter_map(|key| segment?.text(key));
         let anchor = messages.and_then(|messages| messages.text("anchorUuid"));
@@ -173,27 +172,21 @@ impl<'i> Removal<'i> {
             return Cow::Borrowed(entry.bytes());
         }
         let mut line = entry.bytes().to_vec();
-        let mut set = |key: &str, value: &str| {
-            // A line with several objects stays as it is: Claude Code loses those after the first anyway.
-            if let Ok(changed) = patch::set(&line, key, value) {
-                line = changed;
-            }
-        };
         let replacement = self.replacement(entry);
         let parent = replacement.map_or_else(|| "null".to_owned(), quote);
         let head = entry.head();
         for (key, link) in [("parentUuid", head.parent), ("logicalParentUuid", head.logical_parent)] {
             if link.is_some_and(|link| link == *self.id) {
-                set(key, &parent);
+                set(&mut line, key, &parent);
             }
         }
         if replacement.is_some() && head.leaf.is_some_and(|leaf| leaf == *self.id) {
-            set("leafUuid", &parent);
+            set(&mut line, "leafUuid", &parent);
         }
         let metadata = entry.body().and_then(|body| body.get("compactMetadata"));
         if head.is_boundary() && self.is_preserved_by(entry) {
             let metadata = metadata.and_then(|metadata| self.metadata_without_target(metadata));
-            set("compactMetadata", &metadata.unwrap_or_else(|| "{}".to_owned()));
+            set(&mut line, "compactMetadata", &metadata.unwrap_or_else(|| "{}".to_owned()));
         }
         Cow::Owned(line)
     }
@@ -233,14 +226,21 @@ impl<'i> Removal<'i> {
     /// Returns whether the entry is the only message of the segment that a compaction keeps.
     fn is_whole_segment(&self, metadata: &Map<String, Json>) -> bool {
         let segment = metadata.get("preservedSegment");
-        let end = |key: &str| segment.and_then(|segment| segment.get(key));
-        ["headUuid", "tailUuid"].into_iter().all(|key| end(key).is_some_and(|id| *id == self.id))
+        let mut ends = ["headUuid", "tailUuid"].into_iter().map(|key| segment?.get(key));
+        ends.all(|end| end.is_some_and(|id| *id == self.id))
     }
 
     fn replace(&self, value: Option<&mut Json>, by: Option<&str>) {
         if let Some(value) = value.filter(|value| **value == self.id) {
             *value = by.into();
         }
+    }
+}
+
+/// Sets a member of an entry. A line with several objects stays as it is: Claude Code loses those after the first anyway.
+fn set(line: &mut Vec<u8>, key: &str, value: &str) {
+    if let Ok(changed) = patch::set(line, key, value) {
+        *line = changed;
     }
 }
 

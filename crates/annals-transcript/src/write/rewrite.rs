@@ -56,10 +56,13 @@ pub fn update(
         read => Some(read.map_err(Error::disk("read", path))?),
     };
     match change(there.as_deref()) {
-        Some(new) => {
-            let write = |out: &mut dyn Write| out.write_all(&new).map_err(Error::disk("write", path));
-            write_and_rename(disk, path, IfExists::Replace, write, || Ok(()))
-        }
+        Some(new) => write_and_rename(
+            disk,
+            path,
+            IfExists::Replace,
+            |out| out.write_all(&new).map_err(Error::disk("write", path)),
+            || Ok(()),
+        ),
         None => disk.remove_file(&temporary_path(path)).map_err(Error::disk("remove", &temporary_path(path))),
     }
 }
@@ -147,13 +150,12 @@ fn write_and_rename<E: From<Error>>(
 ) -> Result<(), E> {
     let temporary = temporary_path(path);
     let written = (|| {
-        let failed = || Error::disk("write", &temporary);
-        let mut file = disk.create(&temporary, Some(path)).map_err(failed())?;
+        let mut file = disk.create(&temporary, Some(path)).map_err(Error::disk("write", &temporary))?;
         let mut out = BufWriter::with_capacity(256 * 1024, AppendWriter(&mut *file));
         write(&mut out)?;
-        out.flush().map_err(failed())?;
+        out.flush().map_err(Error::disk("write", &temporary))?;
         drop(out);
-        file.sync().map_err(failed())?;
+        file.sync().map_err(Error::disk("write", &temporary))?;
         drop(file);
         confirm()?;
         let renamed = match if_exists {
@@ -211,9 +213,8 @@ pub fn remove_entry(
 ) -> Result<RemovalMethod, Error> {
     let path = &resolve_links(path);
     let mut file = lock(disk, path, OpenMode::Existing, lock_timeout)?;
-    let failed = || Error::disk("read", path);
-    let before = file.state().map_err(failed())?;
-    file.seek(SeekFrom::Start(0)).map_err(failed())?;
+    let before = file.state().map_err(Error::disk("read", path))?;
+    file.seek(SeekFrom::Start(0)).map_err(Error::disk("read", path))?;
     let removal = plan_removal(&mut *file, path, id, before.length, limit)?;
     if let Some(start) = removal.cut_at().filter(|_| !has_other_names(path)) {
         ensure_unchanged(path, Some(before))?;
@@ -221,15 +222,14 @@ pub fn remove_entry(
         file.sync().map_err(Error::disk("sync", path))?;
         return Ok(RemovalMethod::Truncate);
     }
-    file.seek(SeekFrom::Start(0)).map_err(failed())?;
-    let mut copy = |out: &mut dyn Write| removal.copy((&mut *file).take(before.length), out);
+    file.seek(SeekFrom::Start(0)).map_err(Error::disk("read", path))?;
     remove_second_name(disk, path)?;
     let _lock = lock_temporary_file(disk, path)?;
     write_and_rename(
         disk,
         path,
         IfExists::Replace,
-        |out| copy(out).map_err(failed()),
+        |out| removal.copy((&mut *file).take(before.length), out).map_err(Error::disk("read", path)),
         || ensure_unchanged(path, Some(before)),
     )?;
     Ok(RemovalMethod::Rewrite)
@@ -237,9 +237,8 @@ pub fn remove_entry(
 
 /// Returns how [`remove_entry`] would remove an entry, or the error that it would return.
 pub fn rehearse_removal(path: &Path, id: &str, limit: u64) -> Result<RemovalMethod, Error> {
-    let failed = || Error::disk("read", path);
-    let file = fs::File::open(path).map_err(failed())?;
-    let length = file.metadata().map_err(failed())?.len();
+    let file = fs::File::open(path).map_err(Error::disk("read", path))?;
+    let length = file.metadata().map_err(Error::disk("read", path))?.len();
     let removal = plan_removal(file, path, id, length, limit)?;
     let is_cut = removal.cut_at().is_some() && !has_other_names(path);
     Ok(if is_cut { RemovalMethod::Truncate } else { RemovalMethod::Rewrite })
@@ -312,11 +311,15 @@ pub fn hydrate<E: From<Error>>(
     keep_old: impl FnOnce() -> Result<(), E>,
 ) -> Result<usize, E> {
     let mut count = 0;
-    let write = |out: &mut dyn Write| {
-        count = copy_log(log, path, allow_empty, out)?;
-        Ok(())
-    };
-    replace_transcript(disk, path, write, keep_old)?;
+    replace_transcript(
+        disk,
+        path,
+        |out| {
+            count = copy_log(log, path, allow_empty, out)?;
+            Ok(())
+        },
+        keep_old,
+    )?;
     Ok(count)
 }
 

@@ -13,7 +13,7 @@ use crate::entry::{Entry, Flag, Kind};
 use crate::file_state::FileState;
 use crate::json::JsonStr;
 use crate::line::{Position, Reader, read_span};
-use crate::session::{NO_ENTRY, Session};
+use crate::session::{NO_ENTRY, Node, Session};
 
 /// The location of each entry of a transcript, by id, and the last entry of the conversation.
 #[derive(Debug)]
@@ -44,10 +44,9 @@ enum Id {
 
 impl Id {
     fn new(text: &str) -> Self {
-        let is_lower_case = |uuid: &Uuid| uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text;
-        match Uuid::try_parse(text).ok().filter(is_lower_case) {
-            Some(uuid) => Id::Uuid(uuid),
-            None => Id::Other(text.into()),
+        match Uuid::try_parse(text) {
+            Ok(uuid) if uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text => Id::Uuid(uuid),
+            _ => Id::Other(text.into()),
         }
     }
 }
@@ -213,14 +212,14 @@ pub(super) fn names_leaf(entry: &Entry<'_>) -> Option<bool> {
 fn tip(session: &Session) -> Option<String> {
     let chain = Chain::build(session);
     let nodes = session.nodes();
-    let last = || {
-        nodes.iter().rev().find(|node| {
-            node.kind.is_message()
-                && node.is_read_by_claude_code()
-                && !node.has(Flag::Sidechain)
-                && node.id.is_some()
-        })
+    let node = match chain.tip() {
+        Some(index) => &nodes[index],
+        None => nodes.iter().rev().find(|node| is_main_message(node))?,
     };
-    let node = chain.tip().map(|index| &nodes[index]).or_else(last)?;
     Some(session.id_texts().get(node.id?))
+}
+
+/// Returns whether Claude Code reads an entry as a message of the main conversation, and it has an id.
+fn is_main_message(node: &Node) -> bool {
+    node.kind.is_message() && node.is_read_by_claude_code() && !node.has(Flag::Sidechain) && node.id.is_some()
 }

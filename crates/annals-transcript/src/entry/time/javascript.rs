@@ -112,8 +112,9 @@ impl IsoParser<'_> {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at(count);
         self.0 = rest;
-        let digit = |index: usize| digits.get(index).map_or(0, |digit| i64::from(digit - b'0'));
-        (count > 0).then(|| digit(0) * 100 + digit(1) * 10 + digit(2))
+        let milliseconds =
+            digits.iter().zip([100, 10, 1]).map(|(digit, worth)| i64::from(digit - b'0') * worth);
+        (count > 0).then(|| milliseconds.sum())
     }
 
     fn digits(&mut self, count: usize) -> Option<i64> {
@@ -171,14 +172,8 @@ impl LenientParser {
         let mut rest = text;
         let mut depth = 0_usize;
         while let Some(first) = rest.chars().next() {
-            let is_like_first = |next: char| match first {
-                '0'..='9' => next.is_ascii_digit(),
-                first if first.is_ascii_alphabetic() => next.is_ascii_alphabetic(),
-                _ => false,
-            };
-            let end = rest.find(|next| !is_like_first(next)).unwrap_or(rest.len()).max(first.len_utf8());
-            let (token, behind) = rest.split_at(end);
-            rest = behind;
+            let token;
+            (token, rest) = rest.split_at(token_length(rest, first));
             match first {
                 '(' => depth += 1,
                 ')' => depth = depth.saturating_sub(1),
@@ -236,37 +231,51 @@ impl LenientParser {
     }
 
     fn fields(self) -> Option<DateFields> {
-        let is_day = |number: i64| (1..=31).contains(&number);
-        let number = |index: usize| self.numbers.get(index).copied().unwrap_or(1);
-        let first = *self.numbers.first()?;
+        let [first, second, third] = first_of(&self.numbers, 1);
+        let begins_with_day = (1..=31).contains(self.numbers.first()?);
         let (year, month, day) = match self.month {
-            Some(month) if is_day(first) => (number(1), month, first),
-            Some(month) => (first, month, number(1)),
-            None if is_day(first) => (number(2), first, number(1)),
-            None => (first, number(1), number(2)),
+            Some(month) if begins_with_day => (second, month, first),
+            Some(month) => (first, month, second),
+            None if begins_with_day => (third, first, second),
+            None => (first, second, third),
         };
         let year = match year {
             0..=49 => year + 2000,
             50..=99 => year + 1900,
             year => year,
         };
-        let part = |index: usize| self.time.get(index).copied().unwrap_or(0);
+        let [hour, minute, second, millisecond] = first_of(&self.time, 0);
         let hour = match self.afternoon {
-            Some(_) if !(1..=12).contains(&part(0)) => return None,
-            Some(afternoon) => part(0) % 12 + if afternoon { 12 } else { 0 },
-            None => part(0),
+            Some(_) if !(1..=12).contains(&hour) => return None,
+            Some(afternoon) => hour % 12 + if afternoon { 12 } else { 0 },
+            None => hour,
         };
         Some(DateFields {
             year,
             month,
             day,
             hour,
-            minute: part(1),
-            second: part(2),
-            millisecond: part(3),
+            minute,
+            second,
+            millisecond,
             offset: self.zone.map(|(sign, minutes)| sign * minutes.max(0)),
         })
     }
+}
+
+/// Returns the length of the number, the word or the other character that a text begins with.
+fn token_length(text: &str, first: char) -> usize {
+    let end = match first {
+        '0'..='9' => text.find(|next: char| !next.is_ascii_digit()),
+        'a'..='z' | 'A'..='Z' => text.find(|next: char| !next.is_ascii_alphabetic()),
+        first => return first.len_utf8(),
+    };
+    end.unwrap_or(text.len())
+}
+
+/// Returns the first numbers of a list, with a default in place of those that it does not have.
+fn first_of<const COUNT: usize>(numbers: &[i64], default: i64) -> [i64; COUNT] {
+    std::array::from_fn(|index| numbers.get(index).copied().unwrap_or(default))
 }
 
 #[cfg(test)]
