@@ -55,9 +55,14 @@ impl Home {
     /// Reads a finished program's output, with this home's path replaced by `[home]`.
     pub fn ran(&self, output: &Output) -> Ran {
         let home = self.path().to_string_lossy().into_owned();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&home, "[home]").replace('\\', "/");
-        Ran { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| without_home(bytes, &home));
+        Ran { code: output.status.code(), stdout, stderr }
     }
+}
+
+/// Returns the text of an output, with the path of a home replaced by `[home]` and slashes in all paths.
+fn without_home(bytes: &[u8], home: &str) -> String {
+    String::from_utf8_lossy(bytes).replace(home, "[home]").replace('\\', "/")
 }
 
 /// The result of a program.

@@ -109,12 +109,13 @@ pub fn entries(out: &mut impl Write, number: u64) -> io::Result<()> {
 /// Writes a session of four entries: a prompt, a reply with the given number of calls, one entry with all their results,
 /// and a last reply.
 pub fn calls_in_one_line(out: &mut impl Write, calls: u64) -> io::Result<()> {
-    let blocks = |block: &dyn Fn(u64) -> String| (0..calls).map(block).collect::<Vec<_>>().join(",");
-    let made = blocks(&|n| {
+    let made = (0..calls).map(|n| {
         format!(r#"{{"type":"tool_use","id":"toolu_{n}","name":"Bash","input":{{"command":"echo {n}"}}}}"#)
     });
-    let results =
-        blocks(&|n| format!(r#"{{"type":"tool_result","tool_use_id":"toolu_{n}","content":"ok {n}"}}"#));
+    let made = made.collect::<Vec<_>>().join(",");
+    let results = (0..calls)
+        .map(|n| format!(r#"{{"type":"tool_result","tool_use_id":"toolu_{n}","content":"ok {n}"}}"#));
+    let results = results.collect::<Vec<_>>().join(",");
     let reply = r#"[{"type":"text","text":"Done."}]"#;
     let entries = [
         ("user", format!(r#"{{"role":"user","content":"Make {calls} calls"}}"#)),
@@ -122,14 +123,14 @@ pub fn calls_in_one_line(out: &mut impl Write, calls: u64) -> io::Result<()> {
         ("user", format!(r#"{{"role":"user","content":[{results}]}}"#)),
         ("assistant", format!(r#"{{"id":"msg_2","content":{reply}}}"#)),
     ];
+    let mut parent = "null".to_owned();
     for (n, (kind, message)) in entries.into_iter().enumerate() {
-        let uuid = |n: usize| format!("\"00000000-0000-4000-8000-{n:012x}\"");
-        let parent = n.checked_sub(1).map_or_else(|| "null".to_owned(), uuid);
+        let uuid = format!("\"00000000-0000-4000-8000-{n:012x}\"");
         writeln!(
             out,
-            r#"{{"parentUuid":{parent},"isSidechain":false,"type":"{kind}","message":{message},"uuid":{},"timestamp":"2026-03-01T10:00:0{n}.000Z","sessionId":"s"}}"#,
-            uuid(n)
+            r#"{{"parentUuid":{parent},"isSidechain":false,"type":"{kind}","message":{message},"uuid":{uuid},"timestamp":"2026-03-01T10:00:0{n}.000Z","sessionId":"s"}}"#
         )?;
+        parent = uuid;
     }
     Ok(())
 }

@@ -332,17 +332,13 @@ impl Shared {
         if fault.stores() {
             self.store(request);
         }
-        let head = |log: &Log, older: bool| {
-            let head = if older { log.older_head() } else { log.head() };
-            head.unwrap_or_default().to_owned()
-        };
         match fault {
             Fault::DropBefore | Fault::DropAfter => Ok(false),
             Fault::StatusBefore(status) | Fault::StatusAfter(status) => {
                 respond(stream, status, None, b"oops")
             }
-            Fault::OlderHead => respond(stream, 409, Some(&head(&lock(&self.log), true)), b""),
-            Fault::NeedlessConflict => respond(stream, 409, Some(&head(&lock(&self.log), false)), b""),
+            Fault::OlderHead => conflict(stream, lock(&self.log).older_head()),
+            Fault::NeedlessConflict => conflict(stream, lock(&self.log).head()),
             Fault::UnknownHead => respond(stream, 409, Some("ffffffff-0000-4000-8000-ffffffffffff"), b""),
             Fault::NoHead => respond(stream, 409, None, b""),
             Fault::HalfAnswer => stream.write_all(b"HTTP/1.1 20").map(|()| false),
@@ -362,6 +358,11 @@ impl Shared {
             }
         }
     }
+}
+
+/// Reports a conflict with the uuid of the last entry, which is empty if there is none.
+fn conflict(stream: &TcpStream, head: Option<&str>) -> io::Result<bool> {
+    respond(stream, 409, Some(head.unwrap_or_default()), b"")
 }
 
 fn respond(mut stream: &TcpStream, status: u16, head: Option<&str>, body: &[u8]) -> io::Result<bool> {

@@ -91,15 +91,14 @@ impl SecretWorld {
             let (_, secret) = invented(number, "", "");
             let (first, rest) = secret.split_at(12);
             let token = token_of(first, rest);
-            let id = |kind: &str| format!("{kind}{number}");
             let command = json!({"command": format!("echo {token}")});
             lines = lines
-                .user(&id("u"), format!("Use {token} now"))
-                .assistant(&id("a"), |reply| {
-                    let reply = reply.id(&id("m")).thinking(&format!("so {token}"));
-                    reply.text(&format!("- use {token} now")).tool(&id("t"), "Bash", command)
+                .user(&format!("u{number}"), format!("Use {token} now"))
+                .assistant(&format!("a{number}"), |reply| {
+                    let reply = reply.id(&format!("m{number}")).thinking(&format!("so {token}"));
+                    reply.text(&format!("- use {token} now")).tool(&format!("t{number}"), "Bash", command)
                 })
-                .result(&id("r"), &id("t"), format!("printed {token}"));
+                .result(&format!("r{number}"), &format!("t{number}"), format!("printed {token}"));
             world.secrets.push((form, secret));
         }
         world.add(format!("projects/-home-mia-tea/{ASSEMBLED}.jsonl"), lines.to_string());
@@ -112,11 +111,8 @@ impl SecretWorld {
 
     /// Returns the places whose secrets, or eight characters of them, are in a text.
     pub fn found_in(&self, text: &str) -> Vec<&'static str> {
-        let is_in = |secret: &String| {
-            let windows = secret.as_bytes().windows(8).filter_map(|window| std::str::from_utf8(window).ok());
-            windows.into_iter().any(|window| text.contains(window))
-        };
-        self.secrets.iter().filter(|(_, secret)| is_in(secret)).map(|(place, _)| *place).collect()
+        let found = self.secrets.iter().filter(|(_, secret)| shows(text, secret));
+        found.map(|(place, _)| *place).collect()
     }
 
     /// Returns a text with a new secret, of one provider after the other.
@@ -173,15 +169,11 @@ impl SecretWorld {
         let search = json!([{"type": "web_search_result", "title": self.text("result of a server tool"), "url": "https://weather.internal"}]);
         lines
             .assistant("a1", |reply_| {
-                let call = |reply: crate::transcript::Reply, id, name, input: &Value| reply.tool(id, name, input.clone());
                 let reply_ = reply_.thinking(&thinking).text(&reply);
-                let reply_ = call(reply_, "t1", "Bash", &command);
-                let reply_ = call(reply_, "t2", "mcp__tea__call", &named);
-                let reply_ = call(reply_, "t3", "Edit", &edit);
-                let reply_ = call(reply_, "t4", "Write", &write);
-                let reply_ = call(reply_, "t5", "TodoWrite", &todos);
-                let reply_ = call(reply_, "t6", "TaskCreate", &task);
-                call(reply_, "t9", "Task", &agent)
+                let reply_ = reply_.tool("t1", "Bash", command).tool("t2", "mcp__tea__call", named);
+                let reply_ = reply_.tool("t3", "Edit", edit).tool("t4", "Write", write);
+                let reply_ = reply_.tool("t5", "TodoWrite", todos).tool("t6", "TaskCreate", task);
+                reply_.tool("t9", "Task", agent)
             })
             .result("r1", "t1", result)
             .with("toolUseResult", output)
@@ -257,13 +249,6 @@ impl SecretWorld {
     }
 
     fn notices(&mut self, lines: Transcript) -> Transcript {
-        let hook = |kind: &str, fields: Value| {
-            let mut attachment = json!({"type": kind, "hookName": "Stop", "hookEvent": "Stop"});
-            for (key, value) in fields.as_object().expect("fields are an object") {
-                attachment[key] = value.clone();
-            }
-            json!({ "attachment": attachment })
-        };
         let error = format!("API Error: {}", self.text("failed request"));
         lines
             .message("attachment", "h1", hook("hook_success", json!({"content": "", "stdout": self.text("output of a hook"), "exitCode": 0})))
@@ -344,15 +329,31 @@ impl SecretWorld {
 /// Returns an invented secret between two texts, and its random characters, which depend on the number only.
 pub fn invented(number: usize, before: &str, behind: &str) -> (String, String) {
     const CHARACTERS: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwyz23456789";
-    let mut state = number as u64 + 1;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let index = usize::try_from((state >> 33) % CHARACTERS.len() as u64).expect("an index is small");
-        char::from(CHARACTERS[index])
-    };
-    (0..8).for_each(|_| _ = next());
-    let secret: String = (0..36).map(|_| next()).collect();
+    // The states after the first ones differ even if the numbers are close.
+    let states = std::iter::successors(Some(number as u64 + 1), |state| {
+        Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
+    });
+    let indices = states.skip(9).map(|state| (state >> 33) % CHARACTERS.len() as u64);
+    let characters =
+        indices.map(|index| char::from(CHARACTERS[usize::try_from(index).expect("an index is small")]));
+    let secret: String = characters.take(36).collect();
     (format!("{before}{secret}{behind}"), secret)
+}
+
+/// Returns whether eight characters of a secret are in a text.
+fn shows(text: &str, secret: &str) -> bool {
+    let mut windows = secret.as_bytes().windows(8).filter_map(|window| std::str::from_utf8(window).ok());
+    windows.any(|window| text.contains(window))
+}
+
+/// Returns the fields of an entry with the output of a hook.
+fn hook(kind: &str, fields: Value) -> Value {
+    let mut attachment = json!({"type": kind, "hookName": "Stop", "hookEvent": "Stop"});
+    let Value::Object(fields) = fields else { panic!("fields are an object") };
+    for (key, value) in fields {
+        attachment[key] = value;
+    }
+    json!({ "attachment": attachment })
 }
 
 #[cfg(test)]

@@ -186,19 +186,18 @@ impl Chooser<'_> {
         let calls: Vec<Id> = reply::calls(self.session, self.node(line)).collect();
         let Some(id) = reply::of(self.node(line)).filter(|_| !calls.is_empty()) else { return false };
         let run: Vec<usize> = self.run_above(line, id).collect();
+        let answers_calls = answered.iter().any(|call| calls.contains(call));
         let (mut is_line_below, mut below) = (false, None);
         for &slot in chain {
             let node = self.node(slot);
             let has_other_call = slot != line
                 && reply::of(node) == Some(id)
                 && reply::calls(self.session, node).next().is_some();
-            let is_other_result = |below: usize| {
+            let has_other_result_below = below.is_some_and(|below| {
                 let mut results = reply::results(self.session, self.node(below));
                 results.any(|call| calls.contains(&call) && !answered.contains(&call))
-            };
-            if slot == line
-                && (is_line_below
-                    || answered.iter().any(|call| calls.contains(call)) && below.is_some_and(is_other_result))
+            });
+            if slot == line && (is_line_below || answers_calls && has_other_result_below)
                 || has_other_call && run.contains(&slot)
             {
                 return true;

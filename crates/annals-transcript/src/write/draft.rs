@@ -136,6 +136,11 @@ impl Draft {
         Value::trusted(&self.json)
     }
 
+    /// Returns whether the caller gave a field.
+    fn has(&self, key: &str) -> bool {
+        self.body().get(key).is_some()
+    }
+
     pub(super) fn length(&self) -> usize {
         self.json.len()
     }
@@ -373,11 +378,10 @@ impl Draft {
     pub(super) fn render(&self, added: &RecorderFields<'_>, out: &mut Vec<u8>) {
         let mut line = LineWriter { out, empty: true };
         line.out.push(b'{');
-        let has = |key: &str| self.body().get(key).is_some();
         let is_linked = self.kind.joins_chain();
         if is_linked {
             line.member("parentUuid", &optional(added.parent));
-            if self.boundary && !has("logicalParentUuid") {
+            if self.boundary && !self.has("logicalParentUuid") {
                 line.member("logicalParentUuid", &optional(added.logical_parent));
             }
             line.member("isSidechain", if added.agent.is_some() { "true" } else { "false" });
@@ -417,20 +421,20 @@ impl Draft {
                 ("version", quote(&envelope.version)),
                 ("gitBranch", quote(&envelope.git_branch)),
             ] {
-                if key == "sessionId" || !has(key) {
+                if key == "sessionId" || !self.has(key) {
                     line.member(key, &value);
                 }
             }
             for (key, value) in [("teamName", &envelope.team_name), ("agentName", &envelope.agent_name)] {
-                if let Some(value) = value.as_deref().filter(|_| !has(key)) {
+                if let Some(value) = value.as_deref().filter(|_| !self.has(key)) {
                     line.member(key, &quote(value));
                 }
             }
         } else {
-            if matches!(self.kind, Kind::QueueOperation | Kind::PrLink) && !has("timestamp") {
+            if matches!(self.kind, Kind::QueueOperation | Kind::PrLink) && !self.has("timestamp") {
                 line.member("timestamp", &time);
             }
-            if has_session_id(self.kind) || has("sessionId") {
+            if has_session_id(self.kind) || self.has("sessionId") {
                 line.member("sessionId", &quote(added.session));
             }
             if let Some(agent) = added.agent.filter(|_| is_replacement) {

@@ -330,8 +330,12 @@ pub fn replace_by_copy<E: From<Error>>(
     source: &mut dyn io::Read,
     keep_old: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), E> {
-    let copy = |out: &mut dyn Write| io::copy(source, out).map(|_| ()).map_err(Error::disk("write", path));
-    replace_transcript(disk, path, copy, keep_old)
+    replace_transcript(
+        disk,
+        path,
+        |out| io::copy(source, out).map(|_| ()).map_err(Error::disk("write", path)),
+        keep_old,
+    )
 }
 
 /// Replaces or creates a transcript, completely or not at all. `keep_old` is called as in [`hydrate`].

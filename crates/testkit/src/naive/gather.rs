@@ -55,9 +55,9 @@ impl File {
         missing.extend(elsewhere.into_iter().map(|entry| (line_of(entry).max(behind_lines), entry)));
         taken.extend(missing.iter().map(|(_, entry)| *entry));
 
-        let is_line = |entry: &Entry| entry.reply() == Some(reply);
-        let start = path.iter().position(|entry| is_line(entry)).unwrap_or(0);
-        let end = path.iter().rposition(|entry| is_line(entry)).unwrap_or(0) + 1;
+        let mut places = (0..path.len()).filter(|&place| path[place].reply() == Some(reply));
+        let start = places.clone().next().unwrap_or(0);
+        let end = places.next_back().unwrap_or(0) + 1;
         let end = end + path[end..].iter().take_while(|entry| continues(entry, Some(reply))).count();
         let mut behind = Vec::new();
         if lines.iter().any(|line| !line.calls().is_empty()) {
@@ -94,11 +94,10 @@ impl File {
         let mut found = Vec::new();
         for entry in self.entries.iter().filter(|entry| !holds(taken, entry) && !holds(missing, entry)) {
             let callers = self.callers_elsewhere(entry);
-            let is_open = |call: &String| {
-                let caller = self.caller(call);
-                !answered.contains(call) && caller.is_some_and(|caller| holds(lines, caller))
-            };
-            if callers.iter().any(|caller| holds(lines, caller)) && entry.results().iter().any(is_open) {
+            let answers_open_call = entry.results().iter().any(|call| {
+                !answered.contains(call) && self.caller(call).is_some_and(|caller| holds(lines, caller))
+            });
+            if callers.iter().any(|caller| holds(lines, caller)) && answers_open_call {
                 answered.extend(entry.results());
                 found.push(entry);
             }
@@ -123,8 +122,8 @@ impl File {
 
     /// Returns the last line that makes a call, unless several replies make it.
     fn caller(&self, call: &String) -> Option<&Entry> {
-        let makes = |entry: &&Entry| entry.reply().is_some() && entry.calls().contains(call);
-        let callers: Vec<&Entry> = self.entries.iter().filter(makes).collect();
+        let lines = self.entries.iter().filter(|entry| entry.reply().is_some());
+        let callers: Vec<&Entry> = lines.filter(|entry| entry.calls().contains(call)).collect();
         let last = callers.last().copied()?;
         callers.iter().all(|line| line.is_of_reply(last)).then_some(last)
     }
@@ -132,10 +131,11 @@ impl File {
     /// Returns the lines of a reply and its results that were taken.
     fn sources<'f>(&'f self, lines: &[&'f Entry], taken: &[&'f Entry]) -> Vec<&'f Entry> {
         let mut sources = lines.to_vec();
-        let elsewhere = |entry: &&Entry| self.callers_elsewhere(entry).iter().any(|line| holds(lines, line));
         let results = self.results_hanging_on(lines);
         sources.extend(results.into_iter().filter(|result| holds(taken, result)));
-        sources.extend(self.entries.iter().filter(|entry| holds(taken, entry)).filter(elsewhere));
+        sources.extend(self.entries.iter().filter(|entry| {
+            holds(taken, entry) && self.callers_elsewhere(entry).iter().any(|line| holds(lines, line))
+        }));
         sources
     }
 

@@ -62,11 +62,10 @@ impl File {
         if self.has_last_prompt || newest.is_none_or(|newest| newest.id == NO_ID || newest.id == last) {
             return self.last_line();
         }
-        let is_below = |entry: &&Entry| {
-            let chain = self.written_chain(entry);
-            entry.id != last && chain.iter().any(|above| above.parent.as_deref() == Some(last))
-        };
-        let below = self.entries.iter().filter(|entry| !entry.is_side()).filter(is_below);
+        let others = self.entries.iter().filter(|entry| !entry.is_side() && entry.id != last);
+        let below = others.filter(|entry| {
+            self.written_chain(entry).iter().any(|above| above.parent.as_deref() == Some(last))
+        });
         last_newest(below).or_else(|| self.last_line())
     }
 
@@ -91,8 +90,8 @@ impl File {
     fn last_messages(&self) -> Vec<&Entry> {
         let tips: Vec<&Entry> = self.entries.iter().filter(|entry| self.children(entry).is_empty()).collect();
         let above: Vec<&Entry> = tips.into_iter().filter_map(|tip| self.message_above(tip)).collect();
-        let has_message = |entry: &Entry| self.children(entry).iter().any(|child| child.is_message());
-        self.entries.iter().filter(|entry| holds(&above, entry) && !has_message(entry)).collect()
+        let above = self.entries.iter().filter(|entry| holds(&above, entry));
+        above.filter(|entry| !self.children(entry).iter().any(|child| child.is_message())).collect()
     }
 
     /// Returns the nearest message on the written chain of an entry.
@@ -147,22 +146,15 @@ impl File {
             run.pop();
         }
         let between: Vec<&Entry> = run.iter().copied().filter(|above| above.reply().is_none()).collect();
-        let is_silent = |entry: &&Entry| !entry.is_message() && entry.value["subtype"] != "local_command";
-        let has_calls = |entry: &&Entry| !entry.calls().is_empty();
         let fork = between.first().and_then(|fork| chain.iter().position(|entry| entry.id == fork.id));
         let Some(fork) = fork.filter(|_| entry.reply().is_some()) else { return false };
-        let speaks = |entry: &&Entry| {
-            entry.kind() == "assistant"
-                || entry.kind() == "user" && !entry.flag("isMeta") && !entry.is_result()
-        };
-        let follows_last = |entry: &&Entry| !entry.is_side() && !is_context(entry);
-        between.iter().all(is_silent)
-            && !has_calls(&entry)
-            && !run.iter().any(has_calls)
-            && chain[..fork].iter().any(speaks)
+        between.iter().all(|entry| is_silent(entry))
+            && entry.calls().is_empty()
+            && run.iter().all(|entry| entry.calls().is_empty())
+            && chain[..fork].iter().any(|entry| speaks(entry))
             && chain[..fork].last().is_some_and(|first| first.time() > entry.time())
             && self.children(entry).is_empty()
-            && !self.children(chain[0]).iter().any(follows_last)
+            && self.children(chain[0]).iter().all(|entry| entry.is_side() || is_context(entry))
     }
 
     /// Returns the entries above a line that continue its reply.
@@ -204,4 +196,14 @@ fn last_newest<'f>(entries: impl Iterator<Item = &'f Entry>) -> Option<&'f Entry
 /// Returns the entry with the greatest time; of several, the first. Entries without time do not count.
 fn first_newest<'f>(entries: impl Iterator<Item = &'f Entry>) -> Option<&'f Entry> {
     entries.filter(|entry| entry.time().is_some()).min_by_key(|entry| -entry.time_or_oldest())
+}
+
+/// Returns whether an entry is context without the output of a local command.
+fn is_silent(entry: &Entry) -> bool {
+    !entry.is_message() && entry.value["subtype"] != "local_command"
+}
+
+/// Returns whether an entry is a line of a reply or a prompt.
+fn speaks(entry: &Entry) -> bool {
+    entry.kind() == "assistant" || entry.kind() == "user" && !entry.flag("isMeta") && !entry.is_result()
 }

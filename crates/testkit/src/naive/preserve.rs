@@ -71,8 +71,8 @@ impl File {
     /// Forgets the entries before a place that are not preserved (2.4). Messages whose parent is forgotten become children of
     /// the last preserved one (2.5).
     fn forget_before(&mut self, place: usize, preserved: &[String]) {
-        let stays = |entry: &Entry| entry.order >= place || preserved.contains(&entry.id);
-        let (rest, forgotten): (Vec<_>, Vec<_>) = self.entries.drain(..).partition(stays);
+        let (rest, forgotten): (Vec<_>, Vec<_>) =
+            self.entries.drain(..).partition(|entry| entry.order >= place || preserved.contains(&entry.id));
         self.entries = rest;
         let Some(last) = preserved.last() else { return };
         for entry in &mut self.entries {

@@ -19,14 +19,13 @@ pub(super) fn regrouped(entries: &[Entry]) -> Vec<Entry> {
             continue;
         };
         let (_, last) = span(entries, reply);
-        let is_free = |other: &usize| !early.iter().any(|(early, _)| early == other);
         let waiting: Vec<usize> =
             early.iter().filter(|(_, id)| id == reply).map(|(place, _)| *place).collect();
         let is_whole = waiting.is_empty() && !is_split(entries, reply);
         let end = if is_whole { place } else { last };
-        let is_line = |other: &usize| line_of(&entries[*other]) == Some(reply);
+        let free = (place..=end).filter(|other| !early.iter().any(|(early, _)| early == other));
         let (lines, others): (Vec<usize>, Vec<usize>) =
-            (place..=end).filter(is_free).partition(|other| !is_split(entries, reply) || is_line(other));
+            free.partition(|&other| !is_split(entries, reply) || line_of(&entries[other]) == Some(reply));
         for other in lines.into_iter().chain(waiting).chain(others) {
             if !order.contains(&other) {
                 order.push(other);
@@ -47,8 +46,9 @@ fn early_for(entries: &[Entry], place: usize) -> Option<String> {
     callers.dedup();
     let [Some(reply)] = callers[..] else { return None };
     let (first, _) = span(entries, reply);
-    let is_free = || !entries[place + 1..first].iter().any(interrupts);
-    (place < first && !is_fenced(entries, reply) && is_free()).then(|| reply.to_owned())
+    let moves =
+        place < first && !is_fenced(entries, reply) && !entries[place + 1..first].iter().any(interrupts);
+    moves.then(|| reply.to_owned())
 }
 
 /// Returns the only reply that makes a call.
@@ -69,15 +69,16 @@ fn line_of(entry: &Entry) -> Option<&str> {
 
 /// Returns the places of the first and the last line of a reply.
 fn span(entries: &[Entry], reply: &str) -> (usize, usize) {
-    let is_line = |entry: &Entry| line_of(entry) == Some(reply);
-    (entries.iter().position(is_line).unwrap_or(0), entries.iter().rposition(is_line).unwrap_or(0))
+    let mut lines = (0..entries.len()).filter(|&place| line_of(&entries[place]) == Some(reply));
+    (lines.clone().next().unwrap_or(0), lines.next_back().unwrap_or(0))
 }
 
 /// Returns whether something other than its own lines, results and context stands between the lines of a reply.
 fn is_fenced(entries: &[Entry], reply: &str) -> bool {
     let (first, last) = span(entries, reply);
-    let is_other = |entry: &Entry| entry.kind() == "assistant" && line_of(entry) != Some(reply);
-    entries[first..=last].iter().any(|entry| is_other(entry) || interrupts(entry))
+    entries[first..=last]
+        .iter()
+        .any(|entry| entry.kind() == "assistant" && line_of(entry) != Some(reply) || interrupts(entry))
 }
 
 /// Returns whether context stands between the lines of a reply, and nothing else but results.

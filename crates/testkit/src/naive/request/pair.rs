@@ -60,7 +60,6 @@ fn first_calls(called: &mut Vec<String>, blocks: &[Value]) -> Vec<Value> {
 /// Returns the blocks of a reply without empty text, which a placeholder replaces between reasoning if the reply says
 /// anything (6.12).
 fn without_empty_text(blocks: &[Value]) -> Vec<Value> {
-    let is_empty = |block: &Value| is_text(block) && block["text"] == "";
     let says_something = blocks.iter().any(|block| !is_empty(block) && !is_thinking(block));
     let mut kept = Vec::new();
     for (place, block) in blocks.iter().enumerate() {
@@ -73,6 +72,10 @@ fn without_empty_text(blocks: &[Value]) -> Vec<Value> {
         }
     }
     kept
+}
+
+fn is_empty(block: &Value) -> bool {
+    is_text(block) && block["text"] == ""
 }
 
 /// Returns the calls of the last message, if it is a reply.

@@ -115,8 +115,8 @@ fn is_empty_reply(entries: &[Entry], entry: &Entry) -> bool {
     if entry.kind() != "assistant" || content.is_empty() {
         return false;
     }
-    let has_more = |line: &Entry| !line.content().is_empty() && !says_nothing(line);
-    let is_alone = !entries.iter().any(|line| line.is_of_reply(entry) && has_more(line));
+    let mut lines = entries.iter().filter(|line| line.is_of_reply(entry));
+    let is_alone = lines.all(|line| line.content().is_empty() || says_nothing(line));
     content.iter().all(is_blank) || says_nothing(entry) && is_alone
 }
 
