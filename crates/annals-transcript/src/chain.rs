@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(conversation(&large), ["b", "sum", "u2"], "the lost parent is bridged in time");
     }
 
-    /// Tried with Claude Code at 6 MB: of what hangs on such a message, nothing before it is sent.
+    /// Tried with Claude Code at 6 MB: of the descendants of such a message, nothing before it is sent.
     #[test]
     fn an_object_that_spans_lines_is_not_read_in_a_large_file() {
         let mut lines =

@@ -37,7 +37,7 @@ const COVERED_IN_MEMORY: usize = 256;
 // There may be one checkpoint for each of ten thousand files.
 const _: () = assert!(size_of::<Checkpoint>() == 32);
 
-/// The offset up to which a file was read, and a fingerprint that tells whether the file still begins with those bytes.
+/// The offset up to which a file was read, and a fingerprint that says whether the file still begins with those bytes.
 ///
 /// The default checkpoint is at the start of any file: nothing was read yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -187,7 +187,7 @@ impl<'s, T: Transcript> Conversation<'s, T> {
         self.steps_once.clone()
     }
 
-    /// Returns which entries stand in several lines: each of them is one step.
+    /// Returns which entries are in several lines: each of them is one step.
     pub fn duplicates(&self) -> &Duplicates {
         &self.duplicates
     }

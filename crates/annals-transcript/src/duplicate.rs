@@ -127,7 +127,7 @@ pub fn content<'a>(entry: &Entry<'a>) -> (Kind, &'a [u8]) {
 }
 
 /// Returns the entries that were written again when their whole conversation was copied into the same file: those before the
-/// copy of the first prompt that have the kind, the time and the blocks of an entry behind it, byte for byte (CHAIN.md 10.4).
+/// copy of the first prompt that have the kind, the time and the blocks of an entry after it, byte for byte (CHAIN.md 10.4).
 ///
 /// ```
 /// use annals_transcript::conversation::TranscriptBytes;

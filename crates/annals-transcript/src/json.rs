@@ -326,7 +326,7 @@ fn unescape(raw: &[u8]) -> String {
 
 /// Decodes a string until the text has so many bytes; the text may be a little longer.
 fn unescape_up_to(raw: &[u8], bytes: usize) -> String {
-    // What stands between two escapes is not checked again: it is text if all of it is.
+    // What is between two escapes is not checked again: it is text if all of it is.
     let whole = if bytes >= raw.len() { str::from_utf8(raw).ok() } else { None };
     let mut text = String::with_capacity(raw.len().min(bytes.saturating_add(LONGEST_PIECE)));
     let mut rest = raw;

@@ -72,7 +72,7 @@ pub struct Lite {
     pub forked_from: Option<String>,
     /// The first words of a person, see [`prompt::own_words`].
     pub first_prompt: Option<String>,
-    /// The first words of the model, if no prompt stands before them (LISTS 3.6).
+    /// The first words of the model, if no prompt is before them (LISTS 3.6).
     pub first_reply: Option<String>,
     /// The earliest time.
     pub first_at: Option<Timestamp>,

@@ -259,7 +259,7 @@ fn joined<'t, 'a>(pieces: Vec<Piece<'t>>, text: impl Fn(&'t str) -> Cow<'a, str>
     let mut inputs: Vec<Input<'a>> = Vec::new();
     for Piece { kind, inner, tag, attributes } in pieces {
         if kind != InputKind::Command {
-            // The tags of these stand on lines of their own.
+            // The tags of these are on lines of their own.
             let is_block = matches!(kind, InputKind::Teammate | InputKind::TaskNotification);
             let inner = if is_block { inner.trim() } else { inner };
             inputs.push(Input { attributes: text(attributes), ..Input::new(kind, text(inner)) });

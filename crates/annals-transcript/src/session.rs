@@ -89,7 +89,7 @@ pub struct Node {
     blocks: Range<u32>,
 }
 
-/// How an entry stands in its file.
+/// The layout of an entry in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     OneLine,
@@ -315,7 +315,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Returns the session with further lines behind it; its ids are the same. `None` if the file ends within a line or has a damaged one:
+    /// Returns the session with further lines after it; its ids are the same. `None` if the file ends within a line or has a damaged one:
     /// then the lines may change how it is read.
     ///
     /// ```
@@ -746,7 +746,7 @@ fn sole_text<'a>(head: &Head<'a>, blocks: &[BlockSpan]) -> Option<Cow<'a, str>> 
     text.raw().first().is_some_and(|first| matches!(first, b'<' | b'\\')).then(|| text.decode())
 }
 
-/// Returns the content of a result that stands in place of an array of blocks.
+/// Returns the content of a result that is in place of an array of blocks.
 fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
     match Block::new(content) {
         Block::ToolResult(result) => Some(result.content()),

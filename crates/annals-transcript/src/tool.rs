@@ -143,7 +143,7 @@ pub fn calls(session: &Session) -> Vec<Call> {
     paired(session, BlockKind::ToolUse, Kind::User, BlockKind::is_result)
 }
 
-/// Returns all calls of tools that run on the model's server, such as a search on the web, in file order. Their results stand in
+/// Returns all calls of tools that run on the model's server, such as a search on the web, in file order. Their results are in
 /// replies.
 pub fn server_calls(session: &Session) -> Vec<Call> {
     paired(session, BlockKind::ServerToolUse, Kind::Assistant, is_server_result)

@@ -17,7 +17,7 @@ pub fn is_utf8(bytes: &[u8]) -> bool {
     }
     let mut last = [0; BLOCK];
     last[..rest.len()].copy_from_slice(rest);
-    // A character that does not end with the bytes would have to continue in the zeros, or behind them.
+    // A character that does not end with the bytes would have to continue in the zeros, or after them.
     open.after(&last).is_some_and(|open| open.due == 0)
 }
 

@@ -100,8 +100,8 @@ pub struct Options {
     pub session_lock: Option<PathBuf>,
     /// Refuse a draft whose uuid is recorded with other content. Otherwise it is skipped, as Claude Code does.
     pub strict: bool,
-    /// Drop progress that Claude Code shows only while a tool runs ([`Progress::is_ephemeral`]). What hangs on such a draft
-    /// hangs on its parent instead.
+    /// Drop progress that Claude Code shows only while a tool runs ([`Progress::is_ephemeral`]). Children of such a draft
+    /// become children of its parent.
     ///
     /// [`Progress::is_ephemeral`]: crate::entry::view::Progress::is_ephemeral
     pub collapse_progress: bool,

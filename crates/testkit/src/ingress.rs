@@ -28,7 +28,7 @@ pub enum Answer {
 }
 
 impl Log {
-    /// Stores an entry behind the one with the uuid `after`. An entry without a uuid whose key is known is not stored again.
+    /// Stores an entry after the one with the uuid `after`. An entry without a uuid whose key is known is not stored again.
     ///
     /// # Panics
     ///

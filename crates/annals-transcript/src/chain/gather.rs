@@ -46,7 +46,7 @@ struct Stretch {
     start: usize,
     end: usize,
     missing: Vec<Insertion>,
-    /// Context that goes directly behind context on the path, by the slot of the latter.
+    /// Context that goes directly after context on the path, by the slot of the latter.
     behind: BTreeMap<usize, Vec<usize>>,
 }
 
@@ -93,7 +93,7 @@ struct Replies<'a> {
     lines: Groups,
     /// The line that makes a call, by the index of its id; `None` if there is none or if several replies make it.
     caller_of: Vec<Option<SmallIndex>>,
-    /// The results that hang elsewhere, in file order, by the slot of the line that makes the call.
+    /// The results that have another parent, in file order, by the slot of the line that makes the call.
     results_elsewhere: Groups,
     /// Whether a call has a result on the path, by the index of its id.
     is_answered: Vec<bool>,
@@ -180,7 +180,7 @@ impl<'a> Replies<'a> {
         Stretch { start, end, missing, behind }
     }
 
-    /// Returns the path index behind the last line of a reply and what continues it.
+    /// Returns the path index after the last line of a reply and what continues it.
     fn end(&self, id: Id, start: usize) -> usize {
         let last = self.lines(id).filter_map(|line| self.path_index_of[line]).map(SmallIndex::index).max();
         let end = last.unwrap_or(start) + 1;
@@ -197,7 +197,7 @@ impl<'a> Replies<'a> {
         children.filter(|&slot| reply::has_result(self.session, self.node(slot)))
     }
 
-    /// Returns results of calls of a reply that hang elsewhere, as long as the call has no result. They go behind the last
+    /// Returns results of calls of a reply that have another parent, as long as the call has no result. They go after the last
     /// line of the reply in file order (CHAIN 5.2).
     fn missing_results_elsewhere(&self, id: Id, missing: &[Insertion], is_taken: &[bool]) -> Vec<Insertion> {
         let candidates = self.lines(id).flat_map(|line| self.results_elsewhere.members(line));
@@ -243,7 +243,7 @@ impl<'a> Replies<'a> {
         self.lines(id).chain(results).filter(|&slot| seen.insert(slot)).collect()
     }
 
-    /// Takes and returns the context that hangs on an entry in runs that lead to nothing else (CHAIN 5.3).
+    /// Takes and returns the context that is a child of an entry in runs that lead to nothing else (CHAIN 5.3).
     fn dead_ends_on(&self, source: usize, is_taken: &mut [bool]) -> Vec<usize> {
         let mut found = Vec::new();
         for child in self.children.members(source) {
@@ -256,7 +256,7 @@ impl<'a> Replies<'a> {
         found
     }
 
-    /// Returns an entry and what hangs on it, one behind the other; `None` if that forks or has anything but context.
+    /// Returns an entry and its descendants, one after the other; `None` if that forks or has anything but context.
     fn dead_end(&self, top: usize, source: usize, is_taken: &[bool]) -> Option<Vec<usize>> {
         let is_side = self.node(source).is_side();
         let mut run = Vec::new();
@@ -297,7 +297,7 @@ fn callers(session: &Session, loaded: &LoadedEntries) -> Vec<Option<SmallIndex>>
     callers.into_iter().zip(is_shared).map(|(caller, is_shared)| caller.filter(|_| !is_shared)).collect()
 }
 
-/// Returns results that hang elsewhere than on the lines that make their calls: those lines, each with the result. A call in
+/// Returns results that have another parent than the lines that make their calls: those lines, each with the result. A call in
 /// a sidechain is only answered by a result in a sidechain, and a main call by a main result (CHAIN 5.2).
 fn results_elsewhere(
     session: &Session,

@@ -25,7 +25,7 @@ pub(super) fn read_branch(session: &Session) -> Option<Vec<bool>> {
 }
 
 /// Returns the first entry that counts: the last boundary without kept messages, or else the first entry of the file. `None`
-/// if a boundary behind it keeps messages.
+/// if a boundary after it keeps messages.
 fn start(session: &Session) -> Option<usize> {
     let nodes = session.nodes().iter().enumerate();
     let read = nodes.filter(|(_, node)| node.is_read_by_claude_code());

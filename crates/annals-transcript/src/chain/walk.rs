@@ -76,8 +76,8 @@ impl ByTime {
 }
 
 /// Returns the system and attachment entries below the last message that are reached without passing another message: each
-/// entry is followed by those below it, and the children of one entry are in the order of time. Slots that are taken, and
-/// what hangs on them, are left out (CHAIN 3.13).
+/// entry is followed by those below it, and the children of one entry are in the order of time. Slots that are taken are left out
+/// with everything below them (CHAIN 3.13).
 pub(super) fn trailers(
     session: &Session,
     loaded: &LoadedEntries,

@@ -4,7 +4,7 @@
 //! inside a container and containers nested more than 63 deep are left to `serde_json`, which reads every byte on its own. A
 //! value that is accepted here is one that `serde_json` accepts.
 //!
-//! A container is read 64 bytes at a time, as in [`block`](super::block). Without white space, whether a token may stand in its
+//! A container is read 64 bytes at a time, as in [`block`](super::block). Without white space, whether a token may be in its
 //! place depends on the byte before it and on whether it is in an object, so one operation on masks checks all tokens of a block
 //! at once. Only brackets, words and numbers, and escapes other than `\n` are looked at one by one.
 
@@ -189,7 +189,7 @@ fn lowest(count: u32) -> u64 {
 }
 
 impl State {
-    /// Returns the state before a container, which may stand where a value is expected, as after a colon.
+    /// Returns the state before a container, which may be where a value is expected, as after a colon.
     fn before_container() -> Self {
         let before = Tokens { colons: u64::MAX, ..Tokens::default() };
         Self { containers: 1, in_string: 0, escaped: 0, in_key: 0, before }

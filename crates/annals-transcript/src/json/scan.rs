@@ -91,7 +91,7 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// Returns the position after the string whose opening quote is at `at`; there is no quote before `from`.
 ///
-/// Only quotes stop the search; the backslashes before a quote tell whether it is escaped.
+/// Only quotes stop the search; the backslashes before a quote say whether it is escaped.
 #[inline(never)]
 fn escaped_string_end(bytes: &[u8], at: usize, mut from: usize) -> Option<usize> {
     while let Some(block) = bytes.get(from..)?.first_chunk::<BLOCK>() {

@@ -40,7 +40,7 @@ fn read_whole(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<Lite> {
 /// Reads both ends of a file that is longer than the two together (LISTS 1.3).
 fn read_ends(file: &mut (impl Read + Seek), size: u64, buffer: &mut [u8]) -> io::Result<Lite> {
     let (head_buffer, tail_buffer) = buffer.split_at_mut(CHUNK);
-    // The byte before the tail tells whether the tail starts with a line.
+    // The byte before the tail says whether the tail starts with a line.
     let tail = read_last(file, size, &mut tail_buffer[..=SMALL_CHUNK])?;
     if fast::repeats_records(tail) {
         let head = read_into(file, 0, &mut head_buffer[..SMALL_CHUNK])?;
@@ -81,7 +81,7 @@ impl Lite {
         Ok(all_lines as u64)
     }
 
-    /// Adds every line of the tail that starts at `head_end` or behind. `tail` also has the byte before the tail. If it has
+    /// Adds every line of the tail that starts at `head_end` or after. `tail` also has the byte before the tail. If it has
     /// no time or no complete message, more of the file is read (LISTS 1.5).
     fn read_tail(&mut self, file: &mut (impl Read + Seek), tail: &[u8], head_end: u64) -> io::Result<()> {
         let mut length = CHUNK;
@@ -109,7 +109,7 @@ impl Lite {
     }
 }
 
-/// Reads the line that the head cuts to its end, and a chunk behind it (LISTS 1.4). Returns the head with both.
+/// Reads the line that the head cuts to its end, and a chunk after it (LISTS 1.4). Returns the head with both.
 fn extend_head(file: &mut (impl Read + Seek), head: &[u8], size: u64) -> io::Result<Vec<u8>> {
     let mut head = head.to_vec();
     let mut target = LIMIT;
@@ -146,7 +146,7 @@ fn read_last<'b>(file: &mut (impl Read + Seek), size: u64, buffer: &'b mut [u8])
     read_into(file, size.saturating_sub(buffer.len() as u64), buffer)
 }
 
-/// Returns the offset behind the last newline.
+/// Returns the offset after the last newline.
 pub(super) fn last_line_end(bytes: &[u8]) -> usize {
     memchr::memrchr(b'\n', bytes).map_or(0, |newline| newline + 1)
 }

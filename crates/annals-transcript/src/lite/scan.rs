@@ -52,7 +52,7 @@ pub(super) fn read(file: &mut (impl Read + Seek), size: u64, bound: ScanBound) -
     let mut lite = Lite { size, partial: true, fingerprint, ..Lite::default() };
     lite.add_first_part(file, gap.start)?;
     let last = last_part(file, gap.end..size, &lite)?;
-    // The latest time stands behind the gap, and the first message before it, if there is one.
+    // The latest time is after the gap, and the first message before it, if there is one.
     lite.last_at = None;
     if !lite.has_messages {
         lite.forked_from.clone_from(&last.forked_from);

@@ -39,9 +39,9 @@ pub struct VerifiedSummary {
 pub(super) struct Summaries {
     /// The lines whose leaf was not searched for yet, in file order.
     unverified: Vec<Vec<u8>>,
-    /// The last one whose leaf is in the file. It stands before the unverified ones.
+    /// The last one whose leaf is in the file. It is before the unverified ones.
     own: Option<String>,
-    /// Whether a summary behind that one has a leaf that was searched for and not found.
+    /// Whether a summary after that one has a leaf that was searched for and not found.
     is_open: bool,
 }
 

@@ -41,7 +41,7 @@ pub fn block_as_sent(block: &[u8]) -> Cow<'_, str> {
     changed.and_then(|changed| String::from_utf8(changed).ok()).map_or(json, Cow::Owned)
 }
 
-/// Returns the JSON of a text block with a newline behind its text.
+/// Returns the JSON of a text block with a newline after its text.
 pub fn text_with_newline(block: &[u8]) -> String {
     let json = block_as_sent(block).into_owned();
     let text = Value::new(json.as_bytes()).and_then(|block| block.text("text")).unwrap_or_default();

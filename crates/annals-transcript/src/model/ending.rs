@@ -1,9 +1,9 @@
-//! The reply behind a prompt that was never answered (CHAIN 6.7).
+//! The reply after a prompt that was never answered (CHAIN 6.7).
 
 use super::fragment::{Fragment, LocalCommand, Speaker};
 use super::part::{Part, Placeholder};
 
-/// Adds a reply if the last message asks for one. Local commands that were run after the last prompt stay behind that reply.
+/// Adds a reply if the last message asks for one. Local commands that were run after the last prompt stay after that reply.
 pub(super) fn answer_last_prompt(fragments: &mut Vec<Fragment<'_>>) {
     if asks_for_reply(fragments) {
         let end = fragments.iter().rposition(|fragment| !is_system(fragment)).map_or(0, |last| last + 1);

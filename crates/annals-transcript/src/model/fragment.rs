@@ -38,7 +38,7 @@ enum SentBlocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LocalCommand {
     Nothing,
-    /// The commands behind it are not meant for the model.
+    /// The commands after it are not meant for the model.
     Caveat,
     /// The name of a command, or its output.
     Text,
@@ -263,14 +263,14 @@ fn has_text(blocks: &[BlockSpan]) -> bool {
     blocks.iter().any(|block| block.kind.is_text())
 }
 
-/// Returns whether a reply has reasoning and behind it only blank text, which Claude Code drops then (CHAIN 6.3).
+/// Returns whether a reply has reasoning and after it only blank text, which Claude Code drops then (CHAIN 6.3).
 fn is_thinking_and_blank(blocks: &[BlockSpan]) -> bool {
     blocks.iter().all(|block| block.kind == BlockKind::Thinking || is_blank_text(block.kind))
         && blocks.first().is_some_and(|block| block.kind == BlockKind::Thinking)
         && begins_with_thinking(blocks)
 }
 
-/// Returns whether all reasoning of a reply stands before its other blocks.
+/// Returns whether all reasoning of a reply is before its other blocks.
 fn begins_with_thinking(blocks: &[BlockSpan]) -> bool {
     blocks.is_sorted_by_key(|block| block.kind != BlockKind::Thinking)
 }

@@ -15,7 +15,7 @@ pub(super) struct MessageGroups {
     pub(super) members: Groups,
 }
 
-/// Merges user entries that follow each other, and the lines of a reply across the results that stand between them.
+/// Merges user entries that follow each other, and the lines of a reply across the results that are between them.
 pub(super) fn group<'s: 'd, 'd>(
     session: &Session,
     fragments: impl ExactSizeIterator<Item = &'d Fragment<'s>>,
@@ -54,7 +54,7 @@ struct Merger {
     roles: Vec<Role>,
     /// The message of the last line of each reply, by [`ReplyKey::index`].
     message_of_reply: Vec<Option<SmallIndex>>,
-    /// The first message that further lines of its reply may join: no user message behind it separates them.
+    /// The first message that further lines of its reply may join: no user message after it separates them.
     open_from: SmallIndex,
     /// Whether the last message, if it is the user's, has a result.
     has_result: bool,

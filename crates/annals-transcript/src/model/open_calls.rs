@@ -64,14 +64,14 @@ fn is_in_tool_loop(turn: &[Fragment<'_>], is_last_reply: &[bool]) -> bool {
             && !last_run(turn).iter().any(speaks_without_call)
 }
 
-/// Returns the end of a turn behind the last thing that came back, attachments at its very end aside.
+/// Returns the end of a turn after the last thing that came back, attachments at its very end aside.
 fn last_run<'t, 's>(turn: &'t [Fragment<'s>]) -> &'t [Fragment<'s>] {
     let end = turn.iter().rposition(|fragment| !fragment.is_attachment()).map_or(0, |last| last + 1);
     let start = turn[..end].iter().rposition(came_back).map_or(0, |last| last + 1);
     &turn[start..end]
 }
 
-/// Returns whether a fragment answers calls, or is context that Claude Code adds behind such answers.
+/// Returns whether a fragment answers calls, or is context that Claude Code adds after such answers.
 fn came_back(fragment: &Fragment<'_>) -> bool {
     fragment.has_results() || fragment.is_attachment()
 }

@@ -8,7 +8,7 @@ use super::part::{Part, Placeholder};
 use super::{Messages, Role};
 use crate::session::{BlockKind, BlockSpan, Id, Session};
 
-/// Builds the messages. Each call stands directly before its result, and each result directly behind its call.
+/// Builds the messages. Each call is directly before its result, and each result directly after its call.
 pub(super) fn messages<'s>(
     session: &Session,
     fragments: &[Fragment<'s>],
@@ -59,14 +59,14 @@ fn add_reply<'s: 'd, 'd>(
     drop_unsendable(parts);
 }
 
-/// Puts the calls of a reply behind all other parts, unless reasoning and calls alternate (CHAIN 6.11).
+/// Puts the calls of a reply after all other parts, unless reasoning and calls alternate (CHAIN 6.11).
 fn sort_reply(parts: &mut [Part<'_>]) {
     if !alternates(parts) {
         parts.sort_by_key(|part| part.call().is_some());
     }
 }
 
-/// Returns whether reasoning stands directly before and directly behind a run of calls.
+/// Returns whether reasoning is directly before and directly after a run of calls.
 fn alternates(parts: &[Part<'_>]) -> bool {
     let mut others = parts.iter().enumerate().filter(|(_, part)| part.call().is_none()).peekable();
     while let Some((position, part)) = others.next() {
@@ -155,8 +155,8 @@ fn join<'s: 'd, 'd>(parts: &mut Vec<Part<'s>>, fragments: impl Iterator<Item = &
     }
 }
 
-/// Puts a newline behind the last part if it is text. From the third entry on, the parts before count as sorted: text
-/// stands behind all results.
+/// Puts a newline after the last part if it is text. From the third entry on, the parts before count as sorted: text
+/// is after all results.
 fn end_with_newline(parts: &mut [Part<'_>], is_sorted: bool) {
     let mut from_end = parts.iter_mut().rev();
     let last = if is_sorted { from_end.find(|part| !part.is_result()) } else { from_end.next() };

@@ -7,7 +7,7 @@ use crate::session::{BlockKind, BlockSpan, Id};
 pub enum Part<'s> {
     /// A block of the file.
     Block(&'s BlockSpan),
-    /// A block of text with a newline behind it, because the text of the next user entry follows (CHAIN 6.10).
+    /// A block of text with a newline after it, because the text of the next user entry follows (CHAIN 6.10).
     BlockWithNewline(&'s BlockSpan),
     /// All text of an entry, in words of Claude Code that are not reproduced here.
     Wrapped {
@@ -46,7 +46,7 @@ impl Wrapper {
     }
 }
 
-/// Text that Claude Code puts where nothing of the file can stand.
+/// Text that Claude Code puts where nothing of the file can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder {
     /// The reply to a prompt that was never answered (CHAIN 6.7).

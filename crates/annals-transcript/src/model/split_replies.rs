@@ -6,8 +6,8 @@ use super::fragment::{Fragment, Speaker};
 use crate::entry::Flag;
 use crate::session::{Id, Session};
 
-/// Moves lines of a reply together if only context stands between them, and results that stand before their calls behind the
-/// last line of the reply, unless something else stands between.
+/// Moves lines of a reply together if only context is between them, and results that are before their calls after the
+/// last line of the reply, unless something else is between.
 pub(super) fn regroup(session: &Session, fragments: &mut Vec<Fragment<'_>>) {
     let layout = Layout::of(session, fragments);
     let early = layout.early(fragments);
@@ -40,19 +40,19 @@ pub(super) fn regroup(session: &Session, fragments: &mut Vec<Fragment<'_>>) {
     *fragments = order.into_iter().map(|position| fragments[position]).collect();
 }
 
-/// Where the lines of a reply stand.
+/// Where the lines of a reply are.
 #[derive(Clone, Copy, Debug)]
 struct Reply {
     first: usize,
     last: usize,
     lines: usize,
-    /// Whether something other than its own lines, results and context stands between its lines.
+    /// Whether something other than its own lines, results and context is between its lines.
     is_fenced: bool,
-    /// Whether context stands between its lines, and nothing else but results.
+    /// Whether context is between its lines, and nothing else but results.
     is_split: bool,
 }
 
-/// Where replies, and what stands between them, are in the list of fragments.
+/// Where replies, and what is between them, are in the list of fragments.
 struct Layout<'s> {
     session: &'s Session,
     replies: BTreeMap<Id, Reply>,
@@ -87,8 +87,8 @@ impl<'s> Layout<'s> {
         Self { session, replies, caller_of: callers(session, fragments), interrupts }
     }
 
-    /// Returns the results that stand before the first line of their reply and move behind its last, each with the context
-    /// directly behind it, in their order by reply.
+    /// Returns the results that are before the first line of their reply and move after its last, each with the context
+    /// directly after it, in their order by reply.
     fn early(&self, fragments: &[Fragment<'_>]) -> BTreeMap<Id, Vec<usize>> {
         let mut early: BTreeMap<Id, Vec<usize>> = BTreeMap::new();
         for (position, fragment) in fragments.iter().enumerate() {
@@ -134,7 +134,7 @@ fn interrupts_turn(session: &Session, fragment: &Fragment<'_>) -> bool {
     }
 }
 
-/// Returns whether a fragment is delivered with a reply and moves with what stands around it.
+/// Returns whether a fragment is delivered with a reply and moves with what is around it.
 fn is_context(session: &Session, fragment: &Fragment<'_>) -> bool {
     match fragment.speaker {
         Speaker::User => !fragment.has_results() && has(session, fragment, Flag::Companion),

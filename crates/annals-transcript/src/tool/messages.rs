@@ -4,7 +4,7 @@
 
 use super::State;
 
-/// A message that stands in place of a tool's output.
+/// A message in place of a tool's output.
 #[derive(Debug)]
 struct Message {
     /// How the text of the result begins.
@@ -28,7 +28,7 @@ enum Rest {
     Nothing,
     /// A text that contains this phrase.
     With(&'static str),
-    /// The name of a tool and this phrase; the arguments of the call may stand between them.
+    /// The name of a tool and this phrase; the arguments of the call may be between them.
     ToolAnd(&'static str),
 }
 

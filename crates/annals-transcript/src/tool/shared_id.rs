@@ -8,11 +8,11 @@ use crate::conversation::{Conversation, Transcript, block_bytes};
 use crate::entry::Kind;
 use crate::session::{BlockKind, BlockSpan, Id, Node};
 
-/// A result hangs on its call, or on another result or block of the same reply. So many entries are looked at.
+/// The parent of a result is its call, or another result or line of the same reply. So many entries are looked at.
 const MOST_PARENTS: usize = 1_000;
 
-/// Returns the calls whose ids several calls have, by the offsets of their blocks. Each has its own result, or none: the one that hangs on it, or
-/// else one that stands behind it. A block that the same reply has again in another line leads to the first of them. Calls of tools on the
+/// Returns the calls whose ids several calls have, by the offsets of their blocks. Each has its own result, or none: the one that is a child of it, or
+/// else one that is after it. A block that the same reply has again in another line leads to the first of them. Calls of tools on the
 /// server are not looked at.
 pub fn calls_of_shared_ids<T: Transcript>(
     conversation: &Conversation<'_, T>,
@@ -116,7 +116,7 @@ impl Calls {
         }
     }
 
-    /// Returns the calls of an id that an entry with so many results hangs on, in file order: those of the closest entry that makes any, and if
+    /// Returns the calls of an id among the ancestors of an entry with so many results, in file order: those of the closest entry that makes any, and if
     /// there are more results, of the other lines of that reply.
     fn above<T: Transcript>(
         &self,

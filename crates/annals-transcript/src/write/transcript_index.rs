@@ -23,7 +23,7 @@ pub(super) struct TranscriptIndex {
     identity: Option<(u64, u64)>,
     /// The position after the last line that ends in a newline.
     end: Position,
-    /// The length and hash of that line. They tell whether the file is still the one that was read.
+    /// The length and hash of that line. They say whether the file is still the one that was read.
     ///
     /// A [`Checkpoint`](crate::checkpoint::Checkpoint) covers only the last bytes of the line. That is too little here: in
     /// a line that ends in a tool result the id comes before those bytes, and naming a parent that is no longer in the file

@@ -57,7 +57,7 @@ enum Content {
 
 #[derive(Clone, Copy, Debug)]
 enum Block {
-    /// Text that names the line it stands in, so that no two are the same.
+    /// Text that names the line it is in, so that no two are the same.
     Text,
     Blank(&'static str),
     Thinking,
@@ -436,7 +436,7 @@ proptest! {
     #[test]
     fn messages_are_those_of_the_naive_reading(lines in proptest::collection::vec(line(), 2..26)) {
         let file = written(&lines);
-        // A result that two replies bring in stands twice, and the rules do not say which of them moves: the client was
+        // A result that two replies add occurs twice, and the rules do not say which of them moves: the client was
         // not asked.
         if brings_a_result_twice(&file) {
             return Ok(());
@@ -444,7 +444,7 @@ proptest! {
         prop_assert_eq!(spelled(&file), naive::model(&file), "\n{}", String::from_utf8_lossy(&file));
     }
 
-    /// The full view has every line in exactly one entry and every uuid once, whatever hangs on what.
+    /// The full view has every line in exactly one entry and every uuid once, whatever is a child of what.
     #[test]
     fn the_full_view_has_every_line_and_every_uuid_once(lines in proptest::collection::vec(line(), 2..26)) {
         let file = written(&lines);

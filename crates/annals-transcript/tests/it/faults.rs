@@ -45,7 +45,7 @@ fn record(disk: Arc<dyn Disk>, folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the ids of the lines behind what was there; whole lines that are not JSON are counted.
+/// Returns the ids of the lines after what was there; whole lines that are not JSON are counted.
 fn recorded(text: &str, before: &str) -> (Vec<String>, usize, bool) {
     let rest = text.strip_prefix(before).expect("what was there before is untouched");
     let mut lines: Vec<&str> = rest.split('\n').collect();

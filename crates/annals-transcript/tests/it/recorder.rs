@@ -230,7 +230,7 @@ fn a_compaction_begins_a_chain_and_remembers_what_it_came_from() {
     };
     let told = recorder.compact(&compaction).unwrap();
     let summary = told.last.unwrap();
-    // The caller's list now begins with the boundary; the kept messages come again behind it.
+    // The caller's list now begins with the boundary; the kept messages come again after it.
     recorder.append(vec![prompt("e")]).unwrap();
     recorder.flush().unwrap();
     let lines = project.lines();
@@ -342,13 +342,13 @@ fn ephemeral_progress_is_dropped_and_what_hangs_on_it_is_not_lost() {
             progress("agent_progress", "p4", None),
             progress("hook_progress", "p5", Some("p2")),
             reply("b").with_parent("p2"),
-            // It hangs on progress that is kept, and that hung on progress that is not.
+            // Its parent is progress that is kept, whose own parent is progress that is not.
             reply("b2").with_parent("p5"),
         ])
         .unwrap();
     assert_eq!((told.written, told.collapsed, told.skipped), (5, 3, 0));
     recorder.flush().unwrap();
-    // A later batch may hang on progress of an earlier one, too.
+    // A later batch may be a child of progress of an earlier one, too.
     recorder.append(vec![prompt("c").with_parent("p2")]).unwrap();
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "p4 < a", "p5 < a", "b < a", "b2 < p5", "c < a"]);
@@ -757,7 +757,7 @@ fn recorders_side_by_side_lose_and_mix_nothing() {
         });
         let lines = project.lines();
         assert_eq!(lines.len(), count * 50 + 1);
-        // Everybody hung on the last line there was: one chain from end to end.
+        // Each one chose the last line as the parent: one chain from end to end.
         for (line, before) in lines[1..].iter().zip(&lines) {
             assert_eq!(line["parentUuid"], before["uuid"]);
         }

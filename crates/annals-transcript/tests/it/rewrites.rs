@@ -123,7 +123,7 @@ fn what_named_the_entry_names_what_takes_its_place() {
     }
 }
 
-/// The first message of a segment has another child, which is not part of the segment and stands before the one that is.
+/// The first message of a segment has another child, which is not part of the segment and is before the one that is.
 #[test]
 fn a_segment_that_loses_its_first_message_begins_with_the_next_one() {
     let line = |kind: &str, id: &str, parent: Option<&str>, content: serde_json::Value| {

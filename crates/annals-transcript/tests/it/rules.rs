@@ -7,7 +7,7 @@ use annals_transcript::json::Value;
 use annals_transcript::model::{self, Part, Placeholder};
 use annals_transcript::session::{BlockSpan, Session};
 
-/// Spells an entry that hangs on another one; `more` are further fields.
+/// Spells an entry that is a child of another one; `more` are further fields.
 fn line(kind: &str, uuid: &str, parent: &str, second: u8, more: &str) -> String {
     let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
     format!(
@@ -198,7 +198,7 @@ fn a_made_up_result_stays_even_if_its_call_has_no_id() {
     );
 }
 
-/// Rule 6.6: unlike in rule 6.5, a prompt behind the reply changes nothing.
+/// Rule 6.6: unlike in rule 6.5, a prompt after the reply changes nothing.
 #[test]
 fn the_last_reply_of_the_whole_list_was_interrupted() {
     let lines = [

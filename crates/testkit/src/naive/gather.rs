@@ -11,7 +11,7 @@ struct Stretch<'f> {
     end: usize,
     /// The missing entries, each with its place in line order; places between two lines end in a half.
     missing: Vec<(f64, &'f Entry)>,
-    /// Context that goes directly behind context on the path.
+    /// Context that goes directly after context on the path.
     behind: Vec<(&'f Entry, &'f Entry)>,
 }
 
@@ -81,7 +81,7 @@ impl File {
         hanging.filter(|entry| entry.is_result()).collect()
     }
 
-    /// Returns results of calls that no result was found for, which hang elsewhere (5.2).
+    /// Returns results of calls that no result was found for, which have another parent (5.2).
     fn results_elsewhere<'f>(
         &'f self,
         lines: &[&'f Entry],
@@ -139,7 +139,7 @@ impl File {
         sources
     }
 
-    /// Returns the context that hangs on an entry in runs that lead to nothing else (5.3).
+    /// Returns the context that is a child of an entry in runs that lead to nothing else (5.3).
     fn dead_ends_on<'f>(&'f self, source: &'f Entry, taken: &mut Vec<&'f Entry>) -> Vec<&'f Entry> {
         let mut found = Vec::new();
         for child in self.children(source) {
@@ -150,7 +150,7 @@ impl File {
         found
     }
 
-    /// Returns an entry and what hangs on it, one behind the other; nothing if that forks or has anything but context.
+    /// Returns an entry and its descendants, one after the other; nothing if that forks or has anything but context.
     fn dead_end<'f>(&'f self, top: &'f Entry, source: &Entry, taken: &[&'f Entry]) -> Vec<&'f Entry> {
         let mut run = vec![top];
         loop {

@@ -86,7 +86,7 @@ impl File {
         }
     }
 
-    /// Returns the messages above tips that no message hangs on (3.6).
+    /// Returns the messages above tips that no message is a child of (3.6).
     fn last_messages(&self) -> Vec<&Entry> {
         let tips: Vec<&Entry> = self.entries.iter().filter(|entry| self.children(entry).is_empty()).collect();
         let above: Vec<&Entry> = tips.into_iter().filter_map(|tip| self.message_above(tip)).collect();

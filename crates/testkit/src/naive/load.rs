@@ -23,7 +23,7 @@ pub(super) struct File {
     contentless: HashMap<String, Option<String>>,
     /// Whether preserved messages were re-linked (2.6).
     pub(super) relinked: bool,
-    /// Whether the type of a message stands anywhere in the file (3.7).
+    /// Whether the type of a message is anywhere in the file (3.7).
     pub(super) names_messages: bool,
 }
 

@@ -39,7 +39,7 @@ pub(super) fn messages(gathered: &[&Entry]) -> Vec<Message> {
     paired(drafts).iter().map(in_short).collect()
 }
 
-/// Adds "No response requested." behind the last prompt if the list ends in one (6.7).
+/// Adds "No response requested." after the last prompt if the list ends in one (6.7).
 fn with_last_prompt_answered(mut entries: Vec<Entry>) -> Vec<Entry> {
     if ends_in_prompt(&entries) {
         let end = entries.iter().rposition(|entry| entry.kind() != "system").map_or(0, |last| last + 1);
@@ -49,7 +49,7 @@ fn with_last_prompt_answered(mut entries: Vec<Entry>) -> Vec<Entry> {
 }
 
 /// Returns whether the last message is the user's. A compact summary does not count if the list ends with an attachment,
-/// and neither do local commands behind a caveat. Attachments without any message count as a prompt.
+/// and neither do local commands after a caveat. Attachments without any message count as a prompt.
 fn ends_in_prompt(entries: &[Entry]) -> bool {
     let ends_with_attachment = entries.last().is_some_and(Entry::is_attachment);
     match entries.iter().rfind(|entry| entry.is_message()) {
@@ -62,7 +62,7 @@ fn ends_in_prompt(entries: &[Entry]) -> bool {
     }
 }
 
-/// Returns whether the messages at the end are a caveat and nothing but local commands behind it.
+/// Returns whether the messages at the end are a caveat and nothing but local commands after it.
 fn ends_in_local_commands(entries: &[Entry]) -> bool {
     for entry in entries.iter().rev().filter(|entry| entry.is_message()) {
         let content = entry.content();
@@ -81,7 +81,7 @@ fn ends_in_local_commands(entries: &[Entry]) -> bool {
     false
 }
 
-/// Returns the entries behind the last compact boundary (6.8).
+/// Returns the entries after the last compact boundary (6.8).
 fn behind_last_boundary(mut entries: Vec<Entry>) -> Vec<Entry> {
     let start = entries.iter().rposition(Entry::is_boundary).map_or(0, |last| last + 1);
     entries.split_off(start)
@@ -102,7 +102,7 @@ fn with_attachments_moved_up(entries: Vec<Entry>) -> Vec<Entry> {
     moved
 }
 
-/// Returns whether an attachment that moves up stays behind another entry. Context goes before queued prompts.
+/// Returns whether an attachment that moves up stays after another entry. Context goes before queued prompts.
 fn stops(attachment: &Entry, other: &Entry) -> bool {
     let keeps_order = is_queued_prompt(attachment) || !is_queued_prompt(other);
     other.kind() == "assistant"

@@ -4,8 +4,8 @@ use super::merge::{Draft, merged};
 use super::sent::says_nothing;
 use crate::naive::entry::{Entry, made_entry, made_result};
 
-/// Moves lines of a reply together if only context and results stand between them, and results that stand before their calls
-/// behind the last line of the reply, with the context directly behind them (6.4).
+/// Moves lines of a reply together if only context and results are between them, and results that are before their calls
+/// after the last line of the reply, with the context directly after them (6.4).
 pub(super) fn regrouped(entries: &[Entry]) -> Vec<Entry> {
     let mut order: Vec<usize> = Vec::new();
     let early: Vec<(usize, String)> =
@@ -35,8 +35,8 @@ pub(super) fn regrouped(entries: &[Entry]) -> Vec<Entry> {
     order.into_iter().map(|place| entries[place].clone()).collect()
 }
 
-/// Returns the reply behind which an entry moves because it has only results of its calls, or is context directly behind such
-/// an entry, and stands before the first line; `None` if it stays.
+/// Returns the reply after which an entry moves because it has only results of its calls, or is context directly after such
+/// an entry, and is before the first line; `None` if it stays.
 fn early_for(entries: &[Entry], place: usize) -> Option<String> {
     if is_context(&entries[place]) {
         return early_for(entries, place.checked_sub(1)?);
@@ -73,7 +73,7 @@ fn span(entries: &[Entry], reply: &str) -> (usize, usize) {
     (lines.clone().next().unwrap_or(0), lines.next_back().unwrap_or(0))
 }
 
-/// Returns whether something other than its own lines, results and context stands between the lines of a reply.
+/// Returns whether something other than its own lines, results and context is between the lines of a reply.
 fn is_fenced(entries: &[Entry], reply: &str) -> bool {
     let (first, last) = span(entries, reply);
     entries[first..=last]
@@ -81,7 +81,7 @@ fn is_fenced(entries: &[Entry], reply: &str) -> bool {
         .any(|entry| entry.kind() == "assistant" && line_of(entry) != Some(reply) || interrupts(entry))
 }
 
-/// Returns whether context stands between the lines of a reply, and nothing else but results.
+/// Returns whether context is between the lines of a reply, and nothing else but results.
 fn is_split(entries: &[Entry], reply: &str) -> bool {
     let (first, last) = span(entries, reply);
     !is_fenced(entries, reply) && entries[first..=last].iter().any(is_context)

@@ -98,7 +98,7 @@ fn add_newline(blocks: &mut [Value], next: &[Value]) {
     }
 }
 
-/// Puts the results of a user message before all other blocks (6.10), and the calls of a reply behind them (6.11).
+/// Puts the results of a user message before all other blocks (6.10), and the calls of a reply after them (6.11).
 pub(super) fn sort_blocks(draft: &mut Draft) {
     if draft.role == "user" {
         draft.blocks.sort_by_key(|block| !is_result(block));
@@ -107,7 +107,7 @@ pub(super) fn sort_blocks(draft: &mut Draft) {
     }
 }
 
-/// Returns whether reasoning stands directly before and directly behind a run of calls.
+/// Returns whether reasoning is directly before and directly after a run of calls.
 fn has_calls_between_reasoning(blocks: &[Value]) -> bool {
     let kinds = blocks.iter().map(|block| match () {
         () if is_call(block) => 'c',

@@ -8,7 +8,7 @@ use crate::naive::entry::{
     calls_in, is_blank, is_call, is_result, is_text, is_thinking, made_result, made_text, text,
 };
 
-/// Makes every call stand directly before its result and every result directly behind its call (6.13).
+/// Puts every call directly before its result and every result directly after its call (6.13).
 pub(super) fn paired(drafts: Vec<Draft>) -> Vec<Draft> {
     let mut out: Vec<Draft> = Vec::new();
     let mut called: Vec<String> = Vec::new();

@@ -126,7 +126,7 @@ pub(super) fn says_nothing(entry: &Entry) -> bool {
     !content.is_empty() && content.iter().all(is_hollow) && has_reasoning_first(&content)
 }
 
-/// Returns whether no reasoning stands behind another block.
+/// Returns whether no reasoning is after another block.
 fn has_reasoning_first(content: &[Value]) -> bool {
     content.iter().skip_while(|block| is_thinking(block)).all(|block| !is_thinking(block))
 }
