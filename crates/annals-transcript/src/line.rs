@@ -1,12 +1,15 @@
 //! Reads entries one at a time; the memory is bounded by the longest line.
 
-use std::cell::Cell;
+mod buffer;
+mod spanning;
+
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::Range;
 
 use crate::entry::{Entry, Grammar, LineState, Problem};
-use crate::json::{MultilineObject, ObjectState, Value};
+use buffer::{Buffer, CHUNK};
+use spanning::{LinesAhead, LookAhead, spanned_lines};
 
 /// The start of an entry in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,65 +60,6 @@ pub struct Reader<R> {
     looked_ahead: LookAhead,
     grammar: Grammar,
 }
-
-/// The initial size of the buffer: enough for nearly every line, and small enough to stay in the processor's cache.
-const CHUNK: usize = 256 * 1024;
-
-/// The memory that lines are read into. To fill a new one with zeros takes longer than to read a short file, so that each thread keeps one.
-#[derive(Default)]
-struct Buffer(Vec<u8>);
-
-thread_local! {
-    static KEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
-
-impl Buffer {
-    /// Returns a buffer of the initial size.
-    fn of_a_chunk() -> Self {
-        let kept = KEPT.take();
-        Self(if kept.len() == CHUNK { kept } else { vec![0; CHUNK] })
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        if self.0.len() == CHUNK {
-            // A thread that ends keeps nothing.
-            let _ = KEPT.try_with(|kept| kept.set(std::mem::take(&mut self.0)));
-        }
-    }
-}
-
-impl Deref for Buffer {
-    type Target = Vec<u8>;
-
-    fn deref(&self) -> &Vec<u8> {
-        &self.0
-    }
-}
-
-impl DerefMut for Buffer {
-    fn deref_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.0
-    }
-}
-
-/// Counts the bytes that were read ahead from lines that begin an object, without finding its end.
-#[derive(Debug, Default)]
-struct LookAhead {
-    wasted_bytes: u64,
-}
-
-impl LookAhead {
-    /// Returns whether another object may be read ahead. The bound keeps the work on hostile files linear; no transcript has so
-    /// many torn lines.
-    fn is_allowed(&self, at: Position) -> bool {
-        self.wasted_bytes <= (1 << 20) + 4 * at.offset
-    }
-}
-
-/// The longest object that spans lines and is read as one entry: a torn object must not fill the memory.
-const LONGEST_SPAN: usize = 64 * 1024 * 1024;
 
 /// NUL bytes to compare a hole with.
 static NULS: [u8; CHUNK / 4] = [0; CHUNK / 4];
@@ -263,6 +207,30 @@ impl<R: Read> Reader<R> {
     }
 }
 
+impl<R: Read> LinesAhead for Reader<R> {
+    fn bytes(&self, range: Range<usize>) -> &[u8] {
+        &self.buffer[self.line.start..][range]
+    }
+
+    fn line_end(&mut self, from: usize) -> io::Result<Option<usize>> {
+        let mut searched = from;
+        loop {
+            let unsearched = &self.buffer[self.line.start + searched..self.filled];
+            if let Some(newline) = memchr::memchr(b'\n', unsearched) {
+                return Ok(Some(searched + newline + 1));
+            }
+            searched += unsearched.len();
+            // The current line moves to the front, as in `read_line`.
+            self.buffer.copy_within(self.line.start..self.filled, 0);
+            self.filled -= self.line.start;
+            self.line = 0..self.line.len();
+            if self.fill()? == 0 {
+                return Ok((searched > from).then_some(searched));
+            }
+        }
+    }
+}
+
 /// The entries of bytes in memory: the same as [`Reader`] would read, without a copy.
 #[derive(Debug)]
 pub struct Entries<'a> {
@@ -322,77 +290,6 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// Access to the current line and the lines after it, which may have to be read first. Offsets count from the start of the
-/// current line.
-trait LinesAhead {
-    /// Returns bytes that were read.
-    fn bytes(&self, range: Range<usize>) -> &[u8];
-
-    /// Returns the end of the line that begins at an offset; `None` at the end of the source.
-    fn line_end(&mut self, from: usize) -> io::Result<Option<usize>>;
-}
-
-impl<R: Read> LinesAhead for Reader<R> {
-    fn bytes(&self, range: Range<usize>) -> &[u8] {
-        &self.buffer[self.line.start..][range]
-    }
-
-    fn line_end(&mut self, from: usize) -> io::Result<Option<usize>> {
-        let mut searched = from;
-        loop {
-            let unsearched = &self.buffer[self.line.start + searched..self.filled];
-            if let Some(newline) = memchr::memchr(b'\n', unsearched) {
-                return Ok(Some(searched + newline + 1));
-            }
-            searched += unsearched.len();
-            // The current line moves to the front, as in `read_line`.
-            self.buffer.copy_within(self.line.start..self.filled, 0);
-            self.filled -= self.line.start;
-            self.line = 0..self.line.len();
-            if self.fill()? == 0 {
-                return Ok((searched > from).then_some(searched));
-            }
-        }
-    }
-}
-
-impl LinesAhead for &[u8] {
-    fn bytes(&self, range: Range<usize>) -> &[u8] {
-        &self[range]
-    }
-
-    fn line_end(&mut self, from: usize) -> io::Result<Option<usize>> {
-        let line = first_line(&self[from..]);
-        Ok((!line.is_empty()).then_some(from + line.len()))
-    }
-}
-
-/// Returns the length of all lines of an object that begins in the first of them (CHAIN.md 1.1); `first` is the length of that
-/// line. Returns `None` if the object ends in the first line, never ends, or is not JSON: then only the first line is damaged.
-fn spanned_lines(
-    ahead: &mut impl LinesAhead,
-    first: usize,
-    looked_ahead: &mut LookAhead,
-) -> io::Result<Option<usize>> {
-    let mut object = MultilineObject::default();
-    let (mut end, mut next) = (0, first);
-    while next <= LONGEST_SPAN {
-        match object.read(ahead.bytes(end..next)) {
-            ObjectState::Closed(length) if end > 0 && is_object(ahead.bytes(0..end + length)) => {
-                return Ok(Some(next));
-            }
-            ObjectState::Open => {
-                end = next;
-                let Some(line_end) = ahead.line_end(end)? else { break };
-                next = line_end;
-            }
-            ObjectState::Closed(_) | ObjectState::Broken => break,
-        }
-    }
-    looked_ahead.wasted_bytes += next as u64;
-    Ok(None)
-}
-
 /// Returns whether a line begins an object that does not end in it.
 fn begins_unclosed_object(line: &[u8], at: Position) -> bool {
     let begins = line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
@@ -403,11 +300,6 @@ fn begins_unclosed_object(line: &[u8], at: Position) -> bool {
             Entry::first_in(line, at, Grammar::Unchecked, &mut LineState::default()).problem(),
             Some(Problem::Torn | Problem::Unclosed)
         )
-}
-
-/// Returns whether bytes are one object and valid JSON.
-fn is_object(bytes: &[u8]) -> bool {
-    Value::new(bytes).is_some_and(|value| value.is_object() && value.is_valid())
 }
 
 fn newlines(bytes: &[u8]) -> u64 {

@@ -1,9 +1,10 @@
 //! A session in memory: one small node per entry, with the offset of its bytes. Bodies stay on disk.
 
 mod attached;
+mod block;
+mod body_flags;
 mod ids;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -12,6 +13,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use memchr::memmem::Finder;
 
+pub use block::{BlockKind, BlockSpan};
 pub use ids::{Id, IdTexts};
 
 use crate::content::{Block, BlockMembers, Content};
@@ -22,6 +24,8 @@ use crate::line::{Position, Reader};
 use crate::second_root::Sign;
 use crate::tool::ResultStates;
 use crate::turn::{self, Tokens};
+use block::kind_of;
+use body_flags::{flags_of_body, is_local_command};
 use ids::IdInterner;
 
 /// The entries of one transcript, in file order.
@@ -132,130 +136,6 @@ impl Node {
     pub fn is_loaded_by_claude_code(&self) -> bool {
         self.is_read_by_claude_code() && self.kind.is_message() && !self.has(Flag::Contentless)
     }
-}
-
-/// The kind of a content block and the range of its bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BlockSpan {
-    /// The kind of block.
-    pub kind: BlockKind,
-    /// Whether it is the whole content: a string instead of an array of blocks.
-    pub is_bare: bool,
-    /// The call that a `tool_use` makes or a `tool_result` answers.
-    pub tool: Option<Id>,
-    /// The offset of its value in the file.
-    pub offset: u64,
-    /// The number of bytes of the value.
-    pub length: u64,
-}
-
-impl BlockSpan {
-    pub(crate) fn is_result(&self) -> bool {
-        self.kind.is_result()
-    }
-}
-
-/// The kinds of content blocks that the chain and the model view distinguish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BlockKind {
-    /// Text.
-    Text,
-    /// Text of white space only.
-    BlankText,
-    /// Text without a character.
-    EmptyText,
-    /// The text `(no content)`, with which Claude Code fills a reply that has none.
-    NoContentText,
-    /// Reasoning, readable or not.
-    Thinking,
-    /// A call.
-    ToolUse,
-    /// A result; `true` if it says that the call failed.
-    ToolResult(bool),
-    /// A call of a tool that runs on the server.
-    ServerToolUse,
-    /// The result of such a call.
-    ServerToolResult,
-    /// The result of the advisor, a tool on the server.
-    AdvisorResult,
-    /// A note that another model took over.
-    Fallback,
-    /// An image.
-    Image,
-    /// A value that Claude Code does not accept as a block: not an object, without `type`, or a text block without `text`.
-    Malformed,
-    /// Anything else.
-    Other,
-}
-
-impl BlockKind {
-    /// Returns its name in outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            BlockKind::Text | BlockKind::BlankText | BlockKind::EmptyText | BlockKind::NoContentText => {
-                "text"
-            }
-            BlockKind::Thinking => "thinking",
-            BlockKind::ToolUse => "tool_use",
-            BlockKind::ToolResult(_) => "tool_result",
-            BlockKind::ServerToolUse
-            | BlockKind::ServerToolResult
-            | BlockKind::AdvisorResult
-            | BlockKind::Fallback
-            | BlockKind::Image
-            | BlockKind::Malformed
-            | BlockKind::Other => "other",
-        }
-    }
-
-    /// Returns whether it is text.
-    pub fn is_text(self) -> bool {
-        self.name() == "text"
-    }
-
-    /// Returns whether it is the result of a call.
-    pub(crate) fn is_result(self) -> bool {
-        matches!(self, BlockKind::ToolResult(_))
-    }
-
-    /// Returns what kind of text it is.
-    fn of_text(text: JsonStr<'_>) -> Self {
-        // Nearly every text begins with a visible character and need not be decoded.
-        if text.raw().first().is_some_and(|first| first.is_ascii_graphic() && !matches!(first, b'\\' | b'('))
-        {
-            return BlockKind::Text;
-        }
-        let text = text.decode();
-        match text.trim_matches(is_javascript_space) {
-            "" if text.is_empty() => BlockKind::EmptyText,
-            "" => BlockKind::BlankText,
-            "(no content)" => BlockKind::NoContentText,
-            _ => BlockKind::Text,
-        }
-    }
-}
-
-/// Returns the kind of a content block with these members, and the id of the call that it makes or answers.
-fn kind_of<'a>(block: &BlockMembers<'a>) -> (BlockKind, Option<JsonStr<'a>>) {
-    let Some(name) = block.type_name else { return (BlockKind::Malformed, None) };
-    match &*name.decode_bytes() {
-        b"text" => (block.text.map_or(BlockKind::Malformed, BlockKind::of_text), None),
-        b"thinking" | b"redacted_thinking" => (BlockKind::Thinking, None),
-        b"tool_use" => (BlockKind::ToolUse, block.id),
-        b"tool_result" => (BlockKind::ToolResult(block.is_error), block.tool_use_id),
-        b"server_tool_use" | b"mcp_tool_use" => (BlockKind::ServerToolUse, block.id),
-        b"advisor_tool_result" => (BlockKind::AdvisorResult, block.tool_use_id),
-        b"fallback" => (BlockKind::Fallback, None),
-        b"image" => (BlockKind::Image, None),
-        _ if block.tool_use_id.is_some() => (BlockKind::ServerToolResult, block.tool_use_id),
-        _ => (BlockKind::Other, None),
-    }
-}
-
-/// Returns whether JavaScript's `trim` removes a character.
-fn is_javascript_space(character: char) -> bool {
-    character == '\u{feff}' || character != '\u{85}' && character.is_whitespace()
 }
 
 /// The ids of the messages that a compaction kept.
@@ -683,69 +563,6 @@ fn names_message(line: &[u8]) -> bool {
     USER.find(line).is_some() || REPLY.find(line).is_some()
 }
 
-/// Returns the flags that depend on the body of an entry, which its head does not include.
-fn flags_of_body(entry: &Entry<'_>, is_synthetic: bool, blocks: &[BlockSpan]) -> u32 {
-    let head = entry.head();
-    let flags: &[(Flag, bool)] = match entry.kind() {
-        Kind::User => {
-            let text = sole_text(head, blocks);
-            &[
-                (Flag::NoBlocks, has_no_blocks(head, blocks)),
-                (Flag::Contentless, is_contentless(head, blocks)),
-                (Flag::Notification, head.origin.is_some_and(|kind| kind == *"task-notification")),
-                (
-                    Flag::Caveat,
-                    entry.has(Flag::Meta) && begins_with_any(text.as_deref(), &["<local-command-caveat>"]),
-                ),
-                (Flag::CommandText, begins_with_any(text.as_deref(), &COMMAND_TAGS)),
-                // CHAIN 6.4.
-                (Flag::Companion, entry.has(Flag::TurnCompanion) || entry.has(Flag::FromTool)),
-            ]
-        }
-        Kind::Assistant => &[
-            (Flag::NoBlocks, has_no_blocks(head, blocks)),
-            (Flag::Contentless, is_contentless(head, blocks) || is_empty_string(blocks)),
-            (Flag::Synthetic, entry.has(Flag::ApiError) && is_synthetic),
-        ],
-        Kind::System => &[(Flag::LocalCommand, is_local_command(entry))],
-        Kind::Attachment => {
-            let queued = attached::queued_command(entry);
-            &[(Flag::HumanTurn, queued.is_some_and(|queued| attached::is_human_turn(&queued)))]
-        }
-        _ => &[],
-    };
-    flags.iter().filter(|(_, holds)| *holds).fold(0, |bits, (flag, _)| bits | flag.bit())
-}
-
-fn begins_with_any(text: Option<&str>, tags: &[&str]) -> bool {
-    text.is_some_and(|text| tags.iter().any(|tag| text.starts_with(tag)))
-}
-
-fn has_no_blocks(head: &Head<'_>, blocks: &[BlockSpan]) -> bool {
-    blocks.is_empty() && head.has(Flag::MessageObject) && head.content.is_some_and(Value::is_array)
-}
-
-/// Returns whether a message has no content that Claude Code can read. An empty array is content (CHAIN 1.2a).
-fn is_contentless(head: &Head<'_>, blocks: &[BlockSpan]) -> bool {
-    let is_readable = blocks.iter().any(|block| block.kind != BlockKind::Malformed);
-    !(head.has(Flag::MessageObject) && is_readable || has_no_blocks(head, blocks))
-}
-
-fn is_empty_string(blocks: &[BlockSpan]) -> bool {
-    matches!(blocks, [BlockSpan { kind: BlockKind::EmptyText, is_bare: true, .. }])
-}
-
-/// The tags at the beginning of user entries with the name or the output of a local command.
-const COMMAND_TAGS: [&str; 3] = ["<command-name>", "<local-command-stdout>", "<local-command-stderr>"];
-
-/// Returns the text of a message that consists of one text, if it begins with a tag.
-fn sole_text<'a>(head: &Head<'a>, blocks: &[BlockSpan]) -> Option<Cow<'a, str>> {
-    let &[BlockSpan { kind: BlockKind::Text, is_bare, .. }] = blocks else { return None };
-    let content = head.content?;
-    let text = if is_bare { content } else { content.items().next()?.get("text")? }.as_str()?;
-    text.raw().first().is_some_and(|first| matches!(first, b'<' | b'\\')).then(|| text.decode())
-}
-
 /// Returns the content of a result that is in place of an array of blocks.
 fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
     match Block::new(content) {
@@ -754,12 +571,9 @@ fn bare_result(content: Value<'_>) -> Option<Content<'_>> {
     }
 }
 
-fn is_local_command(entry: &Entry<'_>) -> bool {
-    entry.kind() == Kind::System && entry.head().subtype.is_some_and(|subtype| subtype == *"local_command")
-}
-
 /// Claude Code reads only parts of files that are larger than this, and these line by line (CHAIN 2.0).
 pub(crate) const LARGE: u64 = 5 * 1024 * 1024;
+
 /// Makes room in a list that is nearly full for what the rest of a file will add if it is like the part that was read.
 fn reserve_for_rest<T>(list: &mut Vec<T>, read: u64, all: u64) {
     /// Shorter lists grow as usual.

@@ -3,12 +3,14 @@
 //! Every change goes through [`fs::Disk`], so that tests can make any operation fail. `docs/RELIABILITY.md` states what
 //! holds after a failure or a crash.
 
+mod append;
 mod builder;
 mod draft;
 mod error;
 pub mod fs;
 mod id;
 mod lines;
+mod locking;
 mod removal;
 pub mod rewrite;
 mod target;
@@ -18,31 +20,29 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use append::{append_lines, append_records};
 pub use builder::RecorderBuilder;
 pub use draft::{Compaction, Draft, DraftError, Envelope};
 pub use error::Error;
 pub use id::new_id;
+pub use locking::{Access, lock_file};
 pub use target::{Agent, Target};
 
 use crate::entry::Kind;
 use crate::file_state::FileState;
 use crate::line::read_span;
+use append::is_torn;
 use draft::{Parent, RecorderFields};
 use error::ErrorKind;
 use fs::{Disk, Handle};
 use id::NewIds;
 use lines::Lines;
+pub(crate) use locking::{OpenMode, lock};
 use transcript_index::{EntryLocation, TranscriptIndex};
-
-/// A line without its newline may still be being written. The file is polled at this interval, at most this many times,
-/// until it stops growing.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
-const MAX_POLLS: usize = 100;
 
 /// Appends to the transcript of one session, or of one of its subagents.
 ///
@@ -624,144 +624,4 @@ struct LineBatch {
     tip: Option<String>,
     /// Whether a `last-prompt` names the leaf once all lines are written.
     leaf_named: bool,
-}
-
-/// Appends records such as titles and tags to an existing transcript without reading it: they have no parent.
-pub fn append_records(
-    disk: &dyn Disk,
-    target: &Target,
-    records: &[Draft],
-    options: &Options,
-) -> Result<(), Error> {
-    let path = target.path();
-    let mut file = lock(disk, &path, OpenMode::Existing, options.lock_timeout)?;
-    let heal = is_torn(&mut *file, lacks_final_newline).map_err(Error::disk("read", &path))?;
-    let mut lines = Lines::default();
-    for record in records.iter().filter(|record| !record.kind.joins_chain()) {
-        let added = RecorderFields {
-            session: target.session_id(),
-            agent: None,
-            envelope: &Envelope::default(),
-            id: None,
-            parent: None,
-            logical_parent: None,
-            time: (options.now)(),
-        };
-        lines.push(|out| record.render(&added, out));
-    }
-    lines.append_to(&mut *file, heal).result.map_err(Error::disk("write to", &path))?;
-    file.sync().map_err(Error::disk("sync", &path))
-}
-
-/// Appends whole lines, each with its newline, to a transcript that the caller has locked, and syncs it. If the file ends in a
-/// torn line, they begin on a new one.
-pub fn append_lines(file: &mut dyn Handle, path: &Path, lines: &[u8]) -> Result<(), Error> {
-    let heal = is_torn(file, lacks_final_newline).map_err(Error::disk("read", path))?;
-    let mut batch = Lines::default();
-    for line in lines.split_inclusive(|byte| *byte == b'\n') {
-        batch.push(|out| out.extend_from_slice(line));
-    }
-    batch.append_to(file, heal).result.map_err(Error::disk("write to", path))?;
-    file.sync().map_err(Error::disk("sync", path))
-}
-
-/// Returns whether a file is not empty and does not end in a newline.
-fn lacks_final_newline(mut file: &mut dyn Handle) -> io::Result<bool> {
-    let length = file.state()?.length;
-    Ok(length > 0 && read_span(&mut file, length - 1, 1)? != b"\n")
-}
-
-/// Returns whether the last line of a file was torn off, as opposed to still being written: other processes can see a
-/// part of what one operation writes. `lacks_newline` reads the end of the file.
-fn is_torn(
-    file: &mut dyn Handle,
-    mut lacks_newline: impl FnMut(&mut dyn Handle) -> io::Result<bool>,
-) -> io::Result<bool> {
-    let mut before = file.state()?.length;
-    for _ in 0..MAX_POLLS {
-        if !lacks_newline(file)? {
-            return Ok(false);
-        }
-        thread::sleep(POLL_INTERVAL);
-        let now = file.state()?.length;
-        if std::mem::replace(&mut before, now) == now {
-            break;
-        }
-    }
-    lacks_newline(file)
-}
-
-/// Whether a missing file is created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OpenMode {
-    Existing,
-    OrCreate,
-}
-
-/// Who else may hold a lock at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// With other shared locks at the same time.
-    Shared,
-    /// With no other lock at the same time.
-    Exclusive,
-}
-
-impl Access {
-    fn try_lock(self, file: &mut dyn Handle) -> io::Result<bool> {
-        match self {
-            Access::Shared => file.try_lock_shared(),
-            Access::Exclusive => file.try_lock(),
-        }
-    }
-}
-
-/// Locks a lock file, which is created if it is missing, until the handle is dropped.
-pub fn lock_file(
-    disk: &dyn Disk,
-    path: &Path,
-    access: Access,
-    lock_timeout: Duration,
-) -> Result<Box<dyn Handle>, Error> {
-    acquire(disk, path, OpenMode::OrCreate, access, lock_timeout)
-}
-
-/// Opens a file and locks it against all other annals processes.
-pub(crate) fn lock(
-    disk: &dyn Disk,
-    path: &Path,
-    mode: OpenMode,
-    lock_timeout: Duration,
-) -> Result<Box<dyn Handle>, Error> {
-    acquire(disk, path, mode, Access::Exclusive, lock_timeout)
-}
-
-/// Opens and locks a file. Waits at most `lock_timeout` while another process holds the lock.
-fn acquire(
-    disk: &dyn Disk,
-    path: &Path,
-    mode: OpenMode,
-    access: Access,
-    lock_timeout: Duration,
-) -> Result<Box<dyn Handle>, Error> {
-    let deadline = Instant::now() + lock_timeout;
-    loop {
-        let mut file = match mode {
-            OpenMode::Existing => disk.open(path),
-            OpenMode::OrCreate => disk.open_or_create(path),
-        }
-        .map_err(Error::disk("open", path))?;
-        while !access.try_lock(&mut *file).map_err(Error::disk("lock", path))? {
-            if Instant::now() >= deadline {
-                return Err(Error::new(ErrorKind::Locked { path: path.to_owned() }));
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-        // While this process waited, the one that held the lock may have replaced the file.
-        let state = file.state().map_err(Error::disk("open", path))?;
-        let current = FileState::of(path).map_err(Error::disk("open", path))?;
-        if current.is_some_and(|current| current.identity == state.identity) {
-            return Ok(file);
-        }
-    }
 }
