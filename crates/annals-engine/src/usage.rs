@@ -3,6 +3,8 @@
 //! [`count`] finds the transcripts, reads what was appended to them, stores what is counted of each, and merges everything in a
 //! [`Ledger`]. The crate `annals-usage` has the rules by which copies merge, prices and reports.
 
+#[cfg(feature = "catalog")]
+mod cache;
 mod line;
 mod read;
 mod recent;
@@ -46,8 +48,8 @@ pub(crate) fn count_files(files: &[TranscriptFile]) -> Usage {
             path: file.path.clone(),
             session: file.session.clone(),
             agent: file.agent.clone(),
-            is_gone: false,
             count: progress.count,
+            ..CountedFile::default()
         })
     };
     let read: Vec<_> = files.par_iter().map(read).collect();

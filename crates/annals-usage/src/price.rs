@@ -110,10 +110,9 @@ impl Prices {
         Some(Price { rows, spelling })
     }
 
-    /// Returns the prices of all models of a table of names, by their numbers.
-    pub(crate) fn of_names<'a>(&'a self, names: &Names, used: &[bool]) -> Vec<Option<Price<'a>>> {
-        let price = |(id, name): (usize, &str)| if used[id] { self.of(name) } else { None };
-        names.iter().enumerate().map(price).collect()
+    /// Returns the prices of the models in a table of names.
+    pub(crate) fn of_names<'a>(&'a self, names: &'a Names) -> PricesOfNames<'a> {
+        PricesOfNames { prices: self, names, found: vec![None; names.iter().len()] }
     }
 
     fn add(&mut self, row: PriceRow, aliases: &[&str]) {
@@ -122,6 +121,21 @@ impl Prices {
             self.models.entry(name.to_lowercase()).or_default().push(index);
         }
         self.rows.push(row);
+    }
+}
+
+/// The prices of models by the numbers of their names, looked up when they are asked for: few names are those of models.
+pub(crate) struct PricesOfNames<'a> {
+    prices: &'a Prices,
+    names: &'a Names,
+    found: Vec<Option<Option<Price<'a>>>>,
+}
+
+impl<'a> PricesOfNames<'a> {
+    /// Returns the price of a model.
+    pub(crate) fn of(&mut self, model: NameId) -> Option<&Price<'a>> {
+        let look_up = || self.prices.of(self.names.text(model));
+        self.found.get_mut(model as usize)?.get_or_insert_with(look_up).as_ref()
     }
 }
 

@@ -71,6 +71,8 @@ pub struct ReportOptions {
     pub sessions: Option<HashSet<String>>,
     /// Only responses on this branch.
     pub branch: Option<String>,
+    /// Only responses that no transcript on disk has any more.
+    pub kept_only: bool,
     /// Where costs come from.
     pub cost_mode: CostMode,
     /// The ends of five-hour windows that are known.
@@ -91,6 +93,7 @@ impl Default for ReportOptions {
             until: None,
             sessions: None,
             branch: None,
+            kept_only: false,
             cost_mode: CostMode::Auto,
             window_ends: Vec::new(),
             has_plan: false,
@@ -192,66 +195,87 @@ impl Report {
     }
 
     /// Returns all responses that a report is about, each with its cost.
-    pub fn costs<'a>(
-        ledger: &'a Ledger,
+    pub fn costs(
+        ledger: &Ledger,
         prices: &Prices,
         options: &ReportOptions,
-    ) -> Vec<(&'a Response, Option<Money>)> {
+    ) -> Vec<(Response, Option<Money>)> {
         let mut found = Vec::new();
-        for_each(ledger, prices, options, |response, priced| found.push((response, priced.cost())));
+        for_each(ledger, prices, options, |response, priced| found.push((*response, priced.cost())));
         found
     }
 
     /// Returns the responses of the row with a key, in the order of time, each with its cost.
-    pub fn why<'a>(
-        ledger: &'a Ledger,
+    pub fn why(
+        ledger: &Ledger,
         prices: &Prices,
         options: &ReportOptions,
         key: &str,
-    ) -> Vec<(&'a Response, Option<Money>)> {
+    ) -> Vec<(Response, Option<Money>)> {
         let mut grouper = Grouper::new(ledger, options);
         let mut found = Vec::new();
         for_each(ledger, prices, options, |response, priced| {
             let group = grouper.group(response);
             if grouper.is(group, key) {
-                found.push((response, priced.cost()));
+                found.push((*response, priced.cost()));
             }
         });
-        found.sort_by_key(|(response, _)| (response.count.time, response.file, response.count.line));
+        found.sort_by_key(|(Response { count, file, .. }, _)| (count.time, *file, count.line, count.message));
         found
     }
 }
 
 /// Visits the responses that a report is about, each with its cost.
-fn for_each<'a>(
-    ledger: &'a Ledger,
+fn for_each(
+    ledger: &Ledger,
     prices: &Prices,
     options: &ReportOptions,
-    mut visit: impl FnMut(&'a Response, &PricedReply),
+    mut visit: impl FnMut(&Response, &PricedReply),
 ) {
-    let mut used = vec![false; ledger.names.iter().len()];
-    ledger.responses.iter().for_each(|response| used[response.count.model as usize] = true);
-    let prices = prices.of_names(&ledger.names, &used);
+    let mut prices = prices.of_names(&ledger.names);
     let us = us_geography(&ledger.names);
-    let is_wanted: Option<Vec<_>> = options
-        .sessions
-        .as_ref()
-        .map(|wanted| ledger.sessions.iter().map(|session| wanted.contains(&session.id)).collect());
-    let (since, until) = (options.since.unwrap_or(i64::MIN), options.until.unwrap_or(i64::MAX));
-    let branch = options.branch.as_ref().map(|branch| ledger.names.find(branch));
-    let has_times = options.since.is_some() || options.until.is_some();
-    for response in &ledger.responses {
-        let time = response.count.time;
-        let is_in_time = !has_times || time != NO_TIME && since <= time && time < until;
-        let is_on_branch = branch.is_none_or(|branch| branch == Some(response.count.branch));
-        if !is_in_time
-            || !is_on_branch
-            || is_wanted.as_ref().is_some_and(|wanted| !wanted[response.session as usize])
-        {
-            continue;
+    let selection = Selection::new(ledger, options);
+    ledger.responses().filter(|response| selection.has(response)).for_each(|response| {
+        let price = prices.of(response.count.model);
+        visit(&response, &priced(&response, price, us, options.cost_mode));
+    });
+}
+
+/// Which responses a report is about.
+struct Selection<'a> {
+    options: &'a ReportOptions,
+    has_times: bool,
+    /// For each session, whether it is wanted.
+    sessions: Option<Vec<bool>>,
+    /// The number of the name of the branch, if it has one.
+    branch: Option<Option<NameId>>,
+}
+
+impl<'a> Selection<'a> {
+    fn new(ledger: &Ledger, options: &'a ReportOptions) -> Self {
+        let is_wanted = |wanted: &HashSet<String>| {
+            ledger.sessions.iter().map(|session| wanted.contains(&session.id)).collect()
+        };
+        Self {
+            options,
+            has_times: options.since.is_some() || options.until.is_some(),
+            sessions: options.sessions.as_ref().map(is_wanted),
+            branch: options.branch.as_ref().map(|branch| ledger.names.find(branch)),
         }
-        let price = prices[response.count.model as usize].as_ref();
-        visit(response, &priced(response, price, us, options.cost_mode));
+    }
+
+    fn has(&self, response: &Response) -> bool {
+        let ReportOptions { since, until, kept_only, .. } = self.options;
+        let time = response.count.time;
+        let is_in_time = || {
+            time != NO_TIME
+                && since.is_none_or(|since| since <= time)
+                && until.is_none_or(|until| time < until)
+        };
+        (!self.has_times || is_in_time())
+            && (!kept_only || response.is_kept)
+            && self.branch.is_none_or(|branch| branch == Some(response.count.branch))
+            && self.sessions.as_ref().is_none_or(|wanted| wanted[response.session as usize])
     }
 }
 

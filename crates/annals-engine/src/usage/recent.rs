@@ -159,7 +159,7 @@ impl Recent {
             let last = last_of.entry(response.file).or_insert(i64::MIN);
             *last = response.count.time.max(*last);
         }
-        let mut times: Vec<_> = ledger.responses.iter().map(|response| response.count.time).collect();
+        let mut times: Vec<_> = ledger.responses().map(|response| response.count.time).collect();
         times.retain(|time| *time != NO_TIME);
         times.sort_unstable();
         let resets = ledger.sessions.iter().flat_map(|session| &session.resets);

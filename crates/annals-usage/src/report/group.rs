@@ -138,7 +138,7 @@ fn projects(ledger: &Ledger) -> (Vec<Of>, Vec<&str>) {
 
 /// Returns the windows of all responses, whichever of them the report is about: a window belongs to an account.
 fn all_windows(ledger: &Ledger, options: &ReportOptions) -> Vec<Window> {
-    let times = ledger.responses.iter().map(|response| response.count.time);
+    let times = ledger.responses().map(|response| response.count.time);
     let mut times: Vec<_> = times.filter(|time| *time != NO_TIME).collect();
     times.sort_unstable();
     let mut ends = options.window_ends.clone();
