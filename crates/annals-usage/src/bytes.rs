@@ -53,7 +53,9 @@ impl Output {
 
     pub(crate) fn numbers(&mut self, numbers: &[i64]) {
         self.number(numbers.len() as u64);
-        numbers.iter().for_each(|number| self.signed(*number));
+        for number in numbers {
+            self.signed(*number);
+        }
     }
 
     pub(crate) fn names(&mut self, names: &Names) {

@@ -186,7 +186,7 @@ impl Ledger {
         if let Some(session) = ids.get(&*id) {
             return *session;
         }
-        let session = u32::try_from(self.sessions.len()).unwrap_or(u32::MAX);
+        let session = next_number(&self.sessions);
         self.sessions.push(Session { id: id.clone().into_owned(), ..Session::default() });
         ids.insert(id.into_owned(), session);
         session
@@ -253,11 +253,15 @@ impl Ledger {
         let (new_files, new_sessions) = (numbers(&is_file_left), numbers(&is_session_left));
         retain(&mut self.files, &is_file_left);
         retain(&mut self.sessions, &is_session_left);
-        let session = |session: u32| new_sessions[session as usize].unwrap_or(0);
-        self.files.iter_mut().for_each(|file| file.session = session(file.session));
-        self.sessions.iter_mut().for_each(|one| one.group = session(one.group));
+        // A session whose files are left is left itself, and so is its group.
+        for file in &mut self.files {
+            file.session = new_sessions[file.session as usize].unwrap_or(0);
+        }
+        for session in &mut self.sessions {
+            session.group = new_sessions[session.group as usize].unwrap_or(0);
+        }
         self.responses.retain_mut(|response| {
-            response.session = session(response.session);
+            response.session = new_sessions[response.session as usize].unwrap_or(0);
             new_files[response.file as usize].map(|file| response.file = file).is_some()
         });
         self.packed.renumber(&new_files);
@@ -266,15 +270,15 @@ impl Ledger {
     /// Adds files that have nothing in common with those of this ledger.
     fn append(&mut self, other: Self) {
         let names: Vec<_> = other.names.iter().map(|name| self.names.id(name)).collect();
-        let number = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-        let (files, sessions) = (number(self.files.len()), number(self.sessions.len()));
+        let (files, sessions) = (next_number(&self.files), next_number(&self.sessions));
         self.files.extend(other.files.into_iter().map(|file| LedgerFile {
             session: file.session + sessions,
             agent: names[file.agent as usize],
             ..file
         }));
-        let with_group = |session: Session| Session { group: session.group + sessions, ..session };
-        self.sessions.extend(other.sessions.into_iter().map(with_group));
+        self.sessions.extend(
+            other.sessions.into_iter().map(|session| Session { group: session.group + sessions, ..session }),
+        );
         self.responses.extend(other.responses.into_iter().map(|response| Response {
             count: with_names(&response.count, &names),
             file: response.file + files,
@@ -303,6 +307,11 @@ impl Ledger {
     }
 }
 
+/// Returns the number of the next thing that is added.
+fn next_number<T>(things: &[T]) -> u32 {
+    u32::try_from(things.len()).unwrap_or(u32::MAX)
+}
+
 /// Returns the numbers that are left things get, counted from 0.
 fn numbers(is_left: &[bool]) -> Vec<Option<u32>> {
     let mut next = 0_u32..;
@@ -324,12 +333,12 @@ struct Links<'a> {
 
 impl<'a> Links<'a> {
     fn of(files: &'a [CountedFile]) -> Self {
-        let facts = || files.iter().map(|file| &file.count.facts);
+        let facts: Vec<_> = files.iter().map(|file| &file.count.facts).collect();
         let replies = files.iter().flat_map(|file| file.count.replies());
         Self {
             sessions: files.iter().map(CountedFile::session_id).collect(),
-            originals: facts().filter_map(|facts| facts.forked_from.as_deref()).collect(),
-            first_uuids: facts().map(|facts| facts.first_uuid).filter(|uuid| *uuid != 0).collect(),
+            originals: facts.iter().filter_map(|facts| facts.forked_from.as_deref()).collect(),
+            first_uuids: facts.iter().map(|facts| facts.first_uuid).filter(|uuid| *uuid != 0).collect(),
             messages: replies.map(|reply| reply.message).collect(),
         }
     }
@@ -355,8 +364,7 @@ impl Session {
         }
         if is_main && facts.client.is_some() {
             // Of several copies of a session, the one that went on has counted more.
-            let cost = |client: &Option<ClientCost>| client.as_ref().map(|client| client.cost);
-            if cost(&facts.client) > cost(&self.client) {
+            if ClientCost::of(facts.client.as_ref()) > ClientCost::of(self.client.as_ref()) {
                 self.client.clone_from(&facts.client);
             }
         }
@@ -365,15 +373,11 @@ impl Session {
 }
 
 fn with_names(reply: &ReplyCount, names: &[NameId]) -> ReplyCount {
-    let name = |id: NameId| names.get(id as usize).copied().unwrap_or(0);
-    ReplyCount {
-        model: name(reply.model),
-        branch: name(reply.branch),
-        agent: name(reply.agent),
-        tier: name(reply.tier),
-        geography: name(reply.geography),
-        ..*reply
+    let mut reply = *reply;
+    for name in reply.names_mut() {
+        *name = names.get(*name as usize).copied().unwrap_or(0);
     }
+    reply
 }
 
 #[cfg(test)]

@@ -232,8 +232,8 @@ impl StoredFile {
     }
 }
 
-/// The layouts, each as the changes that make it of the one before.
-const LAYOUTS: [&str; VERSION as usize] = [
+/// For each version, the changes that make its layout of the one before.
+const LAYOUTS: [&str; 2] = [
     "CREATE TABLE file (
          id INTEGER PRIMARY KEY,
          path BLOB NOT NULL UNIQUE,

@@ -158,10 +158,13 @@ pub(crate) fn forget(engine: &Engine) -> Result<usize, Error> {
     if !path.exists() {
         return Ok(0);
     }
-    let failed = |error: StoreError| store_error(&path, &error);
     // It has names of models and branches that may be forgotten.
     cache::remove(engine)?;
-    let (mut store, stored) = open(&path).map_err(failed)?;
+    forget_stored(engine, &path).map_err(|error| store_error(&path, &error))
+}
+
+fn forget_stored(engine: &Engine, path: &Path) -> Result<usize, StoreError> {
+    let (mut store, stored) = open(path)?;
     let stored: Vec<_> = stored.into_iter().filter(|file| is_inside(engine, &file.path)).collect();
     let (gone, present): (Vec<_>, Vec<_>) = stored.iter().partition(|file| is_gone(&file.path));
     let changed: Vec<(&StoredFile, FileCount)> = present
@@ -171,7 +174,7 @@ pub(crate) fn forget(engine: &Engine) -> Result<usize, Error> {
             (count.forget_left() > 0).then_some((file, count))
         })
         .collect();
-    store.forget(&gone, &changed).map_err(failed)
+    store.forget(&gone, &changed)
 }
 
 fn open(path: &Path) -> Result<(Store, Vec<StoredFile>), StoreError> {

@@ -53,7 +53,9 @@ impl Output {
         self.number(u64::from(*session));
         self.number(u64::from(*agent));
         self.number(u64::from(*is_gone));
-        state.iter().for_each(|number| self.signed(*number));
+        for number in state {
+            self.signed(*number);
+        }
         self.eight_bytes(*first_uuid);
         self.optional_text(forked_from.as_ref());
     }

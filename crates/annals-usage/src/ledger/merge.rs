@@ -121,14 +121,10 @@ impl Merger {
         // A family has one head: a response of the session itself before those of its subagents, one with a request id before those without.
         // Responses without a request id are the same as their head, and subagents repeat it.
         // Which one it is must depend on the responses alone, wherever they stand.
-        let rank = |response: &Response| {
-            let ReplyCount { request, time, .. } = response.count;
-            (response.is_sidechain(), request == 0, time, request)
-        };
         let mut heads: HashMap<u32, u32> = HashMap::new();
         for (number, response) in (0_u32..).zip(group) {
             let head = heads.entry(self.family(response)).or_insert(number);
-            if rank(response) < rank(&group[*head as usize]) {
+            if head_rank(response) < head_rank(&group[*head as usize]) {
                 *head = number;
             }
         }
@@ -154,16 +150,23 @@ impl Merger {
     }
 }
 
+/// Returns the place of a response in its family: the head has the smallest one.
+fn head_rank(response: &Response) -> (bool, bool, i64, u64) {
+    let ReplyCount { request, time, .. } = response.count;
+    (response.is_sidechain(), request == 0, time, request)
+}
+
 /// Sorts the copies of a response: the one that it is attributed to comes first. That is the original before copies, the transcript of an
 /// agent before what its parent says about it, the session before its subagents, what is on disk before what is not, and the oldest.
 fn owner_order(one: &Response, other: &Response, sessions: &[Session]) -> std::cmp::Ordering {
-    let rank = |response: &Response| {
-        let has = |flag| response.count.flags.has(flag);
-        let id = sessions[response.session as usize].id.as_str();
-        (
-            (has(Flag::Copy), has(Flag::Progress), has(Flag::Sidechain), response.is_kept),
-            (response.count.time, id, response.file, response.count.line),
-        )
-    };
-    rank(one).cmp(&rank(other))
+    let id_of = [one, other].map(|response| sessions[response.session as usize].id.as_str());
+    (copy_rank(one).cmp(&copy_rank(other)))
+        .then_with(|| one.count.time.cmp(&other.count.time))
+        .then_with(|| id_of[0].cmp(id_of[1]))
+        .then_with(|| (one.file, one.count.line).cmp(&(other.file, other.count.line)))
+}
+
+fn copy_rank(response: &Response) -> [bool; 4] {
+    let flags = response.count.flags;
+    [flags.has(Flag::Copy), flags.has(Flag::Progress), flags.has(Flag::Sidechain), response.is_kept]
 }

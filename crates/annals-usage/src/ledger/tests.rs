@@ -212,10 +212,10 @@ fn some_file() -> impl Strategy<Value = SomeFile> {
 fn file_at(place: u8, (kind, is_agent, is_gone, lines): &SomeFile) -> CountedFile {
     let mut count = count_of(lines);
     let session = place % 8;
-    count.facts.first_uuid = if kind & 3 == 0 { u64::from(kind >> 4) + 1 } else { 100 + u64::from(place) };
-    count.facts.forked_from = (kind & 12 == 4).then(|| (kind >> 4).to_string());
-    count.facts.cwd = (kind & 1 == 0).then(|| format!("/{kind}"));
-    count.facts.client = (kind & 6 == 6)
+    count.facts.first_uuid = if kind % 4 == 0 { u64::from(kind / 16) + 1 } else { 100 + u64::from(place) };
+    count.facts.forked_from = (kind / 4 % 4 == 1).then(|| (kind / 16).to_string());
+    count.facts.cwd = (kind % 2 == 0).then(|| format!("/{kind}"));
+    count.facts.client = (kind % 5 == 0)
         .then(|| ClientCost { cost: Money::from_picos((*kind).into()), ..ClientCost::default() });
     CountedFile {
         path: format!("{place:02}").into(),
