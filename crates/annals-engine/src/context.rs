@@ -429,16 +429,15 @@ fn kept_entries(
     conversation: &Conversation<'_>,
 ) -> HashSet<Id> {
     let session = conversation.session();
-    let id = |text: &str| session.id(text);
     if let Some(kept) = boundary.preserved_messages() {
-        return kept.ids().into_iter().chain(kept.all_ids()).filter_map(|text| id(&text)).collect();
+        return kept.ids().into_iter().chain(kept.all_ids()).filter_map(|text| session.id(&text)).collect();
     }
     let Some(segment) = boundary.preserved_segment() else { return HashSet::new() };
-    let place = |text: Option<std::borrow::Cow<'_, str>>| {
-        let wanted = text.and_then(|text| id(&text))?;
+    let [head, tail] = [segment.head(), segment.tail()].map(|text| {
+        let wanted = session.id(&text?)?;
         entries.iter().position(|(id, _)| *id == Some(wanted))
-    };
-    match (place(segment.head()), place(segment.tail())) {
+    });
+    match (head, tail) {
         (Some(head), Some(tail)) if head <= tail => {
             entries[head..=tail].iter().filter_map(|(id, _)| *id).collect()
         }

@@ -346,7 +346,7 @@ impl Engine {
     /// # std::fs::write(project.join(format!("{id}.jsonl")), format!("{line}\n"))?;
     /// # let engine = Engine::open(Roots::given(vec![folder.path().into()])?, Home::at(folder.path().join("annals")));
     /// let usage = engine.usage();
-    /// assert_eq!(usage.ledger.responses[0].count.counters.output, 2);
+    /// assert_eq!(usage.ledger.responses().next().unwrap().count.counters.output, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn usage(&self) -> Usage {

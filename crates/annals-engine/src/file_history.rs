@@ -186,8 +186,7 @@ impl FileHistory {
         if let Some(index) = self.files.iter().position(|file| filter.is_path(&file.path)) {
             return Ok(index);
         }
-        let is_it = |file: &ChangedFile| filter.is_file(&file.path);
-        let found = self.files.iter().enumerate().filter(|(_, file)| is_it(file));
+        let found = self.files.iter().enumerate().filter(|(_, file)| filter.is_file(&file.path));
         match found.collect::<Vec<_>>()[..] {
             [(index, _)] => Ok(index),
             [] => Err(Error::new(ErrorKind::NoChangedFile { path: wanted.to_owned() })),
@@ -222,8 +221,10 @@ impl FileHistory {
 
 /// Returns whether a name is that of a file in a folder, on every system: no path, no drive, no special name.
 fn is_plain_name(name: &str) -> bool {
-    let is_special = |c: char| c.is_control() || matches!(c, '/' | '\\' | ':');
-    !name.is_empty() && name.len() <= 255 && !name.starts_with('.') && !name.contains(is_special)
+    !name.is_empty()
+        && name.len() <= 255
+        && !name.starts_with('.')
+        && !name.contains(|c: char| c.is_control() || matches!(c, '/' | '\\' | ':'))
 }
 
 pub(crate) fn file_history(
@@ -280,9 +281,12 @@ struct RecordedFile {
 
 impl Records {
     fn read(&mut self, path: &Path) -> Result<(), Error> {
-        let failed = |source| Error::read(path, source);
-        let mut reader = Reader::new(open_regular(path).map_err(failed)?);
-        while let Some(entry) = reader.read().map_err(failed)? {
+        self.read_entries(path).map_err(|source| Error::read(path, source))
+    }
+
+    fn read_entries(&mut self, path: &Path) -> io::Result<()> {
+        let mut reader = Reader::new(open_regular(path)?);
+        while let Some(entry) = reader.read()? {
             self.add(&entry);
         }
         Ok(())

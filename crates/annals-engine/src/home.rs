@@ -60,6 +60,12 @@ impl Home {
         self.0.join("usage.sqlite")
     }
 
+    /// Returns the file with the result of the last count. It is a cache.
+    #[cfg(feature = "catalog")]
+    pub(crate) fn usage_ledger(&self) -> PathBuf {
+        self.0.join("usage-ledger.bin")
+    }
+
     /// Returns the file with the costs of the last hours, for status lines. It is a cache.
     pub(crate) fn recent_usage(&self) -> PathBuf {
         self.0.join("usage-recent.json")

@@ -301,8 +301,12 @@ impl<'a> Merger<'a> {
                 let signature = cut_between_words(&text, LONGEST_SIGNATURE, false);
                 *self.signatures.entry(signature).or_default() += 1;
             }
-            let new = || ErrorCount { class, count: 0, examples: Vec::new(), signatures: Vec::new() };
-            let error = self.errors.entry(class).or_insert_with(new);
+            let error = self.errors.entry(class).or_insert_with(|| ErrorCount {
+                class,
+                count: 0,
+                examples: Vec::new(),
+                signatures: Vec::new(),
+            });
             error.count += 1;
             error.examples.push(ErrorExample {
                 file: file.clone(),

@@ -156,9 +156,9 @@ impl Stats {
             self.failed_calls.clear();
         }
         let Edits { files, lines, done } = std::mem::take(&mut self.edits);
-        let done = || files.iter().filter(|(id, _)| done.contains(*id));
-        self.changed_files += done().map(|(_, path)| path).collect::<HashSet<_>>().len() as u64;
-        for (added, removed) in done().filter_map(|(id, _)| lines.get(id)) {
+        let done: Vec<_> = files.iter().filter(|(id, _)| done.contains(*id)).collect();
+        self.changed_files += done.iter().map(|(_, path)| path).collect::<HashSet<_>>().len() as u64;
+        for (added, removed) in done.iter().filter_map(|(id, _)| lines.get(*id)) {
             self.lines_added += added;
             self.lines_removed += removed;
         }

@@ -251,6 +251,10 @@ impl StatusRecord {
         })
     }
 
+    fn has_same_plan(&self, other: &Self) -> bool {
+        (self.five_hour, self.seven_day) == (other.five_hour, other.seven_day)
+    }
+
     /// Returns whether the record says something that the last records do not: the plan has one state for all sessions; the cost
     /// belongs to its session.
     fn is_news(&self, recent: &[u8]) -> bool {
@@ -258,8 +262,7 @@ impl StatusRecord {
         let has_plan = self.five_hour.is_some() || self.seven_day.is_some();
         let last_plan =
             records.iter().find(|record| record.five_hour.is_some() || record.seven_day.is_some());
-        let is_same_plan = |last: &Self| (last.five_hour, last.seven_day) == (self.five_hour, self.seven_day);
-        if has_plan && !last_plan.is_some_and(is_same_plan) {
+        if has_plan && !last_plan.is_some_and(|last| last.has_same_plan(self)) {
             return true;
         }
         let last_cost =

@@ -3,6 +3,8 @@
 //! [`count`] finds the transcripts, reads what was appended to them, stores what is counted of each, and merges everything in a
 //! [`Ledger`]. The crate `annals-usage` has the rules by which copies merge, prices and reports.
 
+#[cfg(feature = "catalog")]
+mod cache;
 mod line;
 mod read;
 mod recent;
@@ -39,18 +41,7 @@ pub struct Usage {
 
 /// Counts transcripts without storing anything.
 pub(crate) fn count_files(files: &[TranscriptFile]) -> Usage {
-    let read = |file: &TranscriptFile| {
-        let (progress, _) = read::update(&file.path, file.session.as_deref(), FileProgress::default())
-            .map_err(|error| Error::read(&file.path, error))?;
-        Ok(CountedFile {
-            path: file.path.clone(),
-            session: file.session.clone(),
-            agent: file.agent.clone(),
-            is_gone: false,
-            count: progress.count,
-        })
-    };
-    let read: Vec<_> = files.par_iter().map(read).collect();
+    let read: Vec<_> = files.par_iter().map(count_file).collect();
     let mut usage = Usage::default();
     let mut counted = Vec::new();
     for file in read {
@@ -61,6 +52,18 @@ pub(crate) fn count_files(files: &[TranscriptFile]) -> Usage {
     }
     usage.ledger = Ledger::build(counted);
     usage
+}
+
+fn count_file(file: &TranscriptFile) -> Result<CountedFile, Error> {
+    let (progress, _) = read::update(&file.path, file.session.as_deref(), FileProgress::default())
+        .map_err(|error| Error::read(&file.path, error))?;
+    Ok(CountedFile {
+        path: file.path.clone(),
+        session: file.session.clone(),
+        agent: file.agent.clone(),
+        count: progress.count,
+        ..CountedFile::default()
+    })
 }
 
 /// Counts all transcripts. Without SQLite, each time from their starts.

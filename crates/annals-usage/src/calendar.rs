@@ -49,10 +49,15 @@ impl Calendar {
         if !(self.last.0..self.last.1).contains(&time) {
             let day = Timestamp::from_millisecond(time).ok()?.to_zoned(self.zone.clone()).date();
             let (first, length) = self.first_day(day)?;
-            let start = |day: Date| Some(day.to_zoned(self.zone.clone()).ok()?.timestamp().as_millisecond());
-            self.last = (start(first)?, start(first.checked_add(length).ok()?)?);
+            let after = first.checked_add(length).ok()?;
+            self.last = (self.midnight(first)?, self.midnight(after)?);
         }
         Some(self.last.0)
+    }
+
+    /// Returns when a day begins.
+    fn midnight(&self, day: Date) -> Option<i64> {
+        Some(day.to_zoned(self.zone.clone()).ok()?.timestamp().as_millisecond())
     }
 
     fn first_day(&self, day: Date) -> Option<(Date, Span)> {

@@ -1,12 +1,11 @@
 //! The bytes that a [`FileCount`] is stored as.
 //!
-//! Numbers take as many bytes as they need, seven bits each. Times and line numbers are differences to those of the reply before.
+//! Times and line numbers are differences to those of the reply before.
 //! The first byte is the version of this layout. The bytes cannot be computed anew once a transcript is gone, so that a new layout
 //! must still read the old ones.
 
-use crate::file::{ClientCost, ClientModel, FileCount, FileFacts};
-use crate::money::Money;
-use crate::names::Names;
+use crate::bytes::{Input, Output};
+use crate::file::{FileCount, FileFacts};
 use crate::reply::{Counters, Flags, NO_TIME, ReplyCount};
 
 const VERSION: u8 = 1;
@@ -28,8 +27,7 @@ impl FileCount {
         let mut out = Output(Vec::with_capacity(64 + 48 * self.replies().len()));
         out.0.push(VERSION);
         out.facts(&self.facts);
-        out.number(self.names().iter().len() as u64);
-        self.names().iter().for_each(|name| out.text(name));
+        out.names(self.names());
         out.number(self.replies().len() as u64);
         let (mut time, mut line) = (0, 0);
         for reply in self.replies() {
@@ -51,11 +49,7 @@ impl FileCount {
 fn decode(bytes: &[u8]) -> Option<FileCount> {
     let mut input = Input(bytes);
     let facts = input.facts()?;
-    let mut names = Names::default();
-    for _ in 0..input.length()? {
-        let name = input.text()?;
-        names.id(&name);
-    }
+    let names = input.names()?;
     let length = input.length()?;
     let mut replies = Vec::with_capacity(length);
     let (mut time, mut line) = (0, 0);
@@ -65,63 +59,19 @@ fn decode(bytes: &[u8]) -> Option<FileCount> {
     input.0.is_empty().then(|| FileCount::from_parts(facts, names, replies))
 }
 
-struct Output(Vec<u8>);
-
 impl Output {
-    #[expect(clippy::cast_possible_truncation, reason = "only the lowest seven bits are taken")]
-    fn number(&mut self, mut number: u64) {
-        while number >= 0x80 {
-            self.0.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        self.0.push(number as u8);
-    }
-
-    /// Writes a number that may be negative.
-    fn signed(&mut self, number: i64) {
-        self.number(((number << 1) ^ (number >> 63)).cast_unsigned());
-    }
-
-    fn text(&mut self, text: &str) {
-        self.number(text.len() as u64);
-        self.0.extend_from_slice(text.as_bytes());
-    }
-
-    fn optional_text(&mut self, text: Option<&String>) {
-        self.number(u64::from(text.is_some()));
-        if let Some(text) = text {
-            self.text(text);
-        }
-    }
-
-    fn money(&mut self, money: Money) {
-        self.number(u64::try_from(money.picos()).unwrap_or(u64::MAX));
-    }
-
     fn facts(&mut self, facts: &FileFacts) {
         self.optional_text(facts.session.as_ref());
         self.optional_text(facts.cwd.as_ref());
         self.optional_text(facts.forked_from.as_ref());
         self.number(facts.first_uuid);
-        self.number(facts.resets.len() as u64);
-        facts.resets.iter().for_each(|reset| self.signed(*reset));
-        self.number(u64::from(facts.client.is_some()));
-        let Some(client) = &facts.client else { return };
-        self.money(client.cost);
-        self.number(u64::from(client.has_unknown_model));
-        self.number(client.models.len() as u64);
-        for model in &client.models {
-            self.text(&model.name);
-            for number in [model.input, model.output, model.writes, model.read] {
-                self.number(number);
-            }
-            self.money(model.cost);
-        }
+        self.numbers(&facts.resets);
+        self.client(facts.client.as_ref());
     }
 
     fn reply(&mut self, reply: &ReplyCount, time: &mut i64, line: &mut i64) {
-        self.0.extend_from_slice(&reply.message.to_le_bytes());
-        self.0.extend_from_slice(&reply.request.to_le_bytes());
+        self.eight_bytes(reply.message);
+        self.eight_bytes(reply.request);
         // One bit says whether there is a cost, another one whether there is a time.
         let has_time = reply.time != NO_TIME;
         let bits = u64::from(reply.flags.bits());
@@ -149,91 +99,16 @@ impl Output {
     }
 }
 
-struct Input<'a>(&'a [u8]);
-
 impl Input<'_> {
-    #[inline]
-    fn byte(&mut self) -> Option<u8> {
-        let (byte, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*byte)
-    }
-
-    #[inline]
-    fn number(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    #[inline]
-    fn small(&mut self) -> Option<u32> {
-        self.number()?.try_into().ok()
-    }
-
-    #[inline]
-    fn signed(&mut self) -> Option<i64> {
-        let number = self.number()?;
-        Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
-    }
-
-    /// Reads a number of things that follow, each of them of at least one byte.
-    fn length(&mut self) -> Option<usize> {
-        usize::try_from(self.number()?).ok().filter(|length| *length <= self.0.len())
-    }
-
-    fn text(&mut self) -> Option<String> {
-        let length = self.length()?;
-        let (text, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        String::from_utf8(text.to_vec()).ok()
-    }
-
-    /// Reads a text that may be missing into a place.
-    fn optional_text(&mut self, text: &mut Option<String>) -> Option<()> {
-        if self.number()? != 0 {
-            *text = Some(self.text()?);
-        }
-        Some(())
-    }
-
-    fn money(&mut self) -> Option<Money> {
-        self.number().map(|picos| Money::from_picos(i128::from(picos)))
-    }
-
-    fn eight_bytes(&mut self) -> Option<u64> {
-        let (bytes, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*bytes))
-    }
-
     fn facts(&mut self) -> Option<FileFacts> {
         let mut facts = FileFacts::default();
         self.optional_text(&mut facts.session)?;
         self.optional_text(&mut facts.cwd)?;
         self.optional_text(&mut facts.forked_from)?;
         facts.first_uuid = self.number()?;
-        facts.resets = (0..self.length()?).map(|_| self.signed()).collect::<Option<_>>()?;
-        facts.client = if self.number()? == 0 { None } else { Some(self.client()?) };
+        facts.resets = self.numbers()?;
+        self.client(&mut facts.client)?;
         Some(facts)
-    }
-
-    fn client(&mut self) -> Option<ClientCost> {
-        let (cost, has_unknown_model) = (self.money()?, self.number()? != 0);
-        let mut models = Vec::new();
-        for _ in 0..self.length()? {
-            let name = self.text()?;
-            let (input, output) = (self.number()?, self.number()?);
-            let (writes, read) = (self.number()?, self.number()?);
-            models.push(ClientModel { name, input, output, writes, read, cost: self.money()? });
-        }
-        Some(ClientCost { cost, has_unknown_model, models })
     }
 
     fn reply(&mut self, time: &mut i64, line: &mut i64) -> Option<ReplyCount> {
@@ -277,7 +152,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::file::Line;
+    use crate::file::{ClientCost, ClientModel, Line};
+    use crate::money::Money;
 
     #[test]
     fn bytes_of_the_first_version_are_still_read() {

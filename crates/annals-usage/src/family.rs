@@ -25,6 +25,11 @@ impl Sets {
         root
     }
 
+    /// Returns the smallest number of the set of each number.
+    pub(crate) fn all(&mut self) -> Vec<u32> {
+        (0..u32::try_from(self.0.len()).unwrap_or(u32::MAX)).map(|number| self.find(number)).collect()
+    }
+
     /// Joins the sets of two numbers.
     pub(crate) fn join(&mut self, one: u32, other: u32) {
         let (one, other) = (self.find(one), self.find(other));
@@ -59,6 +64,6 @@ mod tests {
         let mut sets = Sets::new(5);
         sets.join(3, 4);
         sets.join(1, 3);
-        assert_eq!((0..5).map(|number| sets.find(number)).collect::<Vec<_>>(), [0, 1, 2, 1, 1]);
+        assert_eq!(sets.all(), [0, 1, 2, 1, 1]);
     }
 }

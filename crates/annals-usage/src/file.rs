@@ -91,6 +91,13 @@ pub struct ClientCost {
     pub models: Vec<ClientModel>,
 }
 
+impl ClientCost {
+    /// Returns the cost, if there is one.
+    pub(crate) fn of(client: Option<&Self>) -> Option<Money> {
+        client.map(|client| client.cost)
+    }
+}
+
 /// What Claude Code itself counted for a model of a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientModel {
@@ -195,14 +202,8 @@ impl FileCount {
         let mut known: HashSet<_> = self.replies.iter().map(ReplyCount::key).collect();
         for old in &earlier.replies {
             let mut kept = *old;
-            for (name, old) in [
-                (&mut kept.model, old.model),
-                (&mut kept.branch, old.branch),
-                (&mut kept.agent, old.agent),
-                (&mut kept.tier, old.tier),
-                (&mut kept.geography, old.geography),
-            ] {
-                *name = self.names.id(earlier.names.text(old));
+            for name in kept.names_mut() {
+                *name = self.names.id(earlier.names.text(*name));
             }
             if known.insert(kept.key()) {
                 kept.flags.set(Flag::Left, true);
@@ -233,9 +234,7 @@ impl FileCount {
     fn drop_unused_names(&mut self) {
         let names = std::mem::take(&mut self.names);
         for reply in &mut self.replies {
-            for name in
-                [&mut reply.model, &mut reply.branch, &mut reply.agent, &mut reply.tier, &mut reply.geography]
-            {
+            for name in reply.names_mut() {
                 *name = self.names.id(names.text(*name));
             }
         }

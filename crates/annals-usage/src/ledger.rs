@@ -4,15 +4,26 @@
 //! - the same message id and request id is the same response, wherever it stands;
 //! - without a request id, the same message id is the same response within a family of sessions, since some gateways use an id again;
 //! - lines of a subagent that repeat a message of their session under another request id are that message.
+//!
+//! Files that are merged with each other, directly or through others, are a group. A group is merged without looking at other groups; so
+//! if files change, only their groups are merged again ([`Ledger::update`]).
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+mod bytes;
+mod merge;
+mod packed;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
 use std::path::PathBuf;
 
 use crate::family::{Joiner, Sets};
 use crate::file::{ClientCost, FileCount, FileFacts};
 use crate::names::{NameId, Names};
 use crate::reply::{Flag, ReplyCount};
+
+use merge::{AsIs, Merger};
+use packed::Packed;
 
 /// What was counted in a file, and which file it is.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +36,8 @@ pub struct CountedFile {
     pub agent: Option<String>,
     /// Whether it does not exist any more.
     pub is_gone: bool,
+    /// Numbers by which the caller recognises the state of the file in which it was counted.
+    pub state: [i64; 4],
     /// What was counted.
     pub count: FileCount,
 }
@@ -40,6 +53,12 @@ pub struct LedgerFile {
     pub agent: NameId,
     /// Whether it does not exist any more.
     pub is_gone: bool,
+    /// The [`state`](CountedFile::state) in which it was counted.
+    pub state: [i64; 4],
+    /// The hash of its first uuid, which its copies share; 0 if there is none.
+    first_uuid: u64,
+    /// The session that its first line was copied from.
+    forked_from: Option<String>,
 }
 
 /// A session of the ledger.
@@ -54,6 +73,8 @@ pub struct Session {
     /// The ends of five-hour windows that messages in it name.
     pub resets: Vec<i64>,
     has_main: bool,
+    /// The first session of its group, as an index of [`Ledger::sessions`].
+    group: u32,
 }
 
 /// One response of the API.
@@ -88,12 +109,22 @@ impl Response {
 pub struct Ledger {
     /// The names that responses and files refer to.
     pub names: Names,
-    /// The files.
+    /// The files, in the order of their paths.
     pub files: Vec<LedgerFile>,
     /// The sessions.
     pub sessions: Vec<Session>,
-    /// The responses, in no particular order.
-    pub responses: Vec<Response>,
+    /// The responses that were merged now.
+    responses: Vec<Response>,
+    /// Those that were merged before.
+    packed: Packed,
+}
+
+impl CountedFile {
+    /// Returns the id of its session; its path, if there is none.
+    fn session_id(&self) -> Cow<'_, str> {
+        let named = self.session.as_ref().or(self.count.facts.session.as_ref());
+        named.map_or_else(|| self.path.to_string_lossy(), Cow::from)
+    }
 }
 
 impl Ledger {
@@ -115,42 +146,211 @@ impl Ledger {
                 merger.add(Response { count, file: index, session, copies: 0, is_kept });
             }
         }
-        ledger.responses = merger.finish(&ledger.sessions);
+        ledger.responses = merger.finish(&mut ledger.sessions);
         ledger
     }
 
-    /// Adds files with their sessions. Returns the family of each session.
-    fn add_files(&mut self, files: &[CountedFile]) -> Vec<u32> {
+    /// Adds files with their sessions. Returns the families of sessions.
+    fn add_files(&mut self, files: &[CountedFile]) -> Sets {
         let mut ids: HashMap<String, u32> = HashMap::new();
         for file in files {
-            let session = session_of(file, &mut ids, &mut self.sessions);
+            let session = self.session_of(file, &mut ids);
             self.sessions[session as usize].add(file);
-            let agent = self.names.id(file.agent.as_deref().unwrap_or_default());
-            self.files.push(LedgerFile { path: file.path.clone(), session, agent, is_gone: file.is_gone });
+            let FileFacts { first_uuid, forked_from, .. } = &file.count.facts;
+            self.files.push(LedgerFile {
+                path: file.path.clone(),
+                session,
+                agent: self.names.id(file.agent.as_deref().unwrap_or_default()),
+                is_gone: file.is_gone,
+                state: file.state,
+                first_uuid: *first_uuid,
+                forked_from: forked_from.clone(),
+            });
         }
-        let mut sets = Sets::new(self.sessions.len());
+        let mut families = Sets::new(self.sessions.len());
         let mut by_uuid = Joiner::new();
-        for (file, counted) in self.files.iter().zip(files) {
-            let FileFacts { first_uuid, forked_from, .. } = &counted.count.facts;
-            if *first_uuid != 0 {
-                by_uuid.join(&mut sets, *first_uuid, file.session);
+        for file in &self.files {
+            if file.first_uuid != 0 {
+                by_uuid.join(&mut families, file.first_uuid, file.session);
             }
-            if let Some(original) = forked_from.as_ref().and_then(|original| ids.get(original)) {
-                sets.join(*original, file.session);
+            if let Some(original) = file.forked_from.as_ref().and_then(|original| ids.get(original)) {
+                families.join(*original, file.session);
             }
         }
-        (0_u32..).take(self.sessions.len()).map(|session| sets.find(session)).collect()
+        families
+    }
+
+    /// Returns the session of a file, which is added if it is new.
+    fn session_of(&mut self, file: &CountedFile, ids: &mut HashMap<String, u32>) -> u32 {
+        let id = file.session_id();
+        if let Some(session) = ids.get(&*id) {
+            return *session;
+        }
+        let session = next_number(&self.sessions);
+        self.sessions.push(Session { id: id.clone().into_owned(), ..Session::default() });
+        ids.insert(id.into_owned(), session);
+        session
+    }
+
+    /// Returns all responses, in no particular order.
+    pub fn responses(&self) -> impl Iterator<Item = Response> {
+        self.responses.iter().copied().chain(self.packed.responses(&self.files))
+    }
+
+    /// Returns how many responses there are.
+    pub fn len(&self) -> usize {
+        self.responses.len() + self.packed.len()
+    }
+
+    /// Returns whether there is no response.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the files that have to be merged again if some of them are `outdated` and others are counted anew or for the first time: all
+    /// files of the groups that these are in.
+    pub fn affected(&self, outdated: &[u32], new: &[CountedFile]) -> Vec<u32> {
+        let mut groups: HashSet<u32> = outdated.iter().map(|file| self.group_of(*file)).collect();
+        let links = Links::of(new);
+        let linked = (0_u32..).zip(&self.files).filter(|(_, file)| links.has(file, &self.sessions));
+        groups.extend(linked.map(|(file, _)| self.group_of(file)));
+        let merged =
+            self.responses.iter().filter(|response| links.messages.contains(&response.count.message));
+        groups.extend(merged.map(|response| self.group_of(response.file)));
+        for (file, mut messages) in self.packed.messages() {
+            let group = self.group_of(file);
+            if !groups.contains(&group) && messages.any(|message| links.messages.contains(&message)) {
+                groups.insert(group);
+            }
+        }
+        let files = (0_u32..).zip(&self.files);
+        files.filter(|(file, _)| groups.contains(&self.group_of(*file))).map(|(file, _)| file).collect()
+    }
+
+    fn group_of(&self, file: u32) -> u32 {
+        self.sessions[self.files[file as usize].session as usize].group
+    }
+
+    /// Replaces the files that [`affected`](Self::affected) returned by what is now counted in them, without those that do not
+    /// count any more, and adds new ones. The ledger is then the same as one that is built from all files.
+    pub fn update(&mut self, affected: &[u32], files: Vec<CountedFile>) {
+        self.remove(affected);
+        self.append(Self::build(files));
+        self.sort_files();
+    }
+
+    /// Removes whole groups of files, with their sessions.
+    fn remove(&mut self, files: &[u32]) {
+        if files.is_empty() {
+            return;
+        }
+        let mut is_file_left = vec![true; self.files.len()];
+        let mut is_session_left = vec![true; self.sessions.len()];
+        for file in files {
+            is_file_left[*file as usize] = false;
+            is_session_left[self.files[*file as usize].session as usize] = false;
+        }
+        let (new_files, new_sessions) = (numbers(&is_file_left), numbers(&is_session_left));
+        retain(&mut self.files, &is_file_left);
+        retain(&mut self.sessions, &is_session_left);
+        // A session whose files are left is left itself, and so is its group.
+        for file in &mut self.files {
+            file.session = new_sessions[file.session as usize].unwrap_or(0);
+        }
+        for session in &mut self.sessions {
+            session.group = new_sessions[session.group as usize].unwrap_or(0);
+        }
+        self.responses.retain_mut(|response| {
+            response.session = new_sessions[response.session as usize].unwrap_or(0);
+            new_files[response.file as usize].map(|file| response.file = file).is_some()
+        });
+        self.packed.renumber(&new_files);
+    }
+
+    /// Adds files that have nothing in common with those of this ledger.
+    fn append(&mut self, other: Self) {
+        let names: Vec<_> = other.names.iter().map(|name| self.names.id(name)).collect();
+        let (files, sessions) = (next_number(&self.files), next_number(&self.sessions));
+        self.files.extend(other.files.into_iter().map(|file| LedgerFile {
+            session: file.session + sessions,
+            agent: names[file.agent as usize],
+            ..file
+        }));
+        self.sessions.extend(
+            other.sessions.into_iter().map(|session| Session { group: session.group + sessions, ..session }),
+        );
+        self.responses.extend(other.responses.into_iter().map(|response| Response {
+            count: with_names(&response.count, &names),
+            file: response.file + files,
+            session: response.session + sessions,
+            ..response
+        }));
+    }
+
+    /// Brings the files into the order of their paths.
+    fn sort_files(&mut self) {
+        if self.files.is_sorted_by(|one, other| one.path.as_os_str() <= other.path.as_os_str()) {
+            return;
+        }
+        let files = std::mem::take(&mut self.files);
+        let mut order: Vec<_> = (0_u32..).zip(files).collect();
+        order.sort_unstable_by(|(_, one), (_, other)| one.path.as_os_str().cmp(other.path.as_os_str()));
+        let mut new = vec![None; order.len()];
+        for (at, (before, _)) in (0_u32..).zip(&order) {
+            new[*before as usize] = Some(at);
+        }
+        self.files = order.into_iter().map(|(_, file)| file).collect();
+        for response in &mut self.responses {
+            response.file = new[response.file as usize].unwrap_or(0);
+        }
+        self.packed.renumber(&new);
     }
 }
 
-/// Returns the session of a file, which is added if it is new.
-fn session_of(file: &CountedFile, ids: &mut HashMap<String, u32>, sessions: &mut Vec<Session>) -> u32 {
-    let named = file.session.as_ref().or(file.count.facts.session.as_ref());
-    let id = named.cloned().unwrap_or_else(|| file.path.to_string_lossy().into_owned());
-    *ids.entry(id).or_insert_with_key(|id| {
-        sessions.push(Session { id: id.clone(), ..Session::default() });
-        u32::try_from(sessions.len() - 1).unwrap_or(u32::MAX)
-    })
+/// Returns the number of the next thing that is added.
+fn next_number<T>(things: &[T]) -> u32 {
+    u32::try_from(things.len()).unwrap_or(u32::MAX)
+}
+
+/// Returns the numbers that are left things get, counted from 0.
+fn numbers(is_left: &[bool]) -> Vec<Option<u32>> {
+    let mut next = 0_u32..;
+    is_left.iter().map(|is_left| if *is_left { next.next() } else { None }).collect()
+}
+
+fn retain<T>(things: &mut Vec<T>, is_left: &[bool]) {
+    let mut is_left = is_left.iter();
+    things.retain(|_| is_left.next().is_some_and(|is_left| *is_left));
+}
+
+/// What connects files with those of a ledger.
+struct Links<'a> {
+    sessions: HashSet<Cow<'a, str>>,
+    originals: HashSet<&'a str>,
+    first_uuids: HashSet<u64>,
+    messages: HashSet<u64, BuildHasherDefault<AsIs>>,
+}
+
+impl<'a> Links<'a> {
+    fn of(files: &'a [CountedFile]) -> Self {
+        let facts: Vec<_> = files.iter().map(|file| &file.count.facts).collect();
+        let replies = files.iter().flat_map(|file| file.count.replies());
+        Self {
+            sessions: files.iter().map(CountedFile::session_id).collect(),
+            originals: facts.iter().filter_map(|facts| facts.forked_from.as_deref()).collect(),
+            first_uuids: facts.iter().map(|facts| facts.first_uuid).filter(|uuid| *uuid != 0).collect(),
+            messages: replies.map(|reply| reply.message).collect(),
+        }
+    }
+
+    /// Returns whether one of the files belongs to the same family as a file of a ledger.
+    fn has(&self, file: &LedgerFile, sessions: &[Session]) -> bool {
+        let session = sessions[file.session as usize].id.as_str();
+        self.sessions.contains(session)
+            || self.originals.contains(session)
+            || file.forked_from.as_deref().is_some_and(|original| self.sessions.contains(original))
+            || self.first_uuids.contains(&file.first_uuid)
+    }
 }
 
 impl Session {
@@ -164,8 +364,7 @@ impl Session {
         }
         if is_main && facts.client.is_some() {
             // Of several copies of a session, the one that went on has counted more.
-            let cost = |client: &Option<ClientCost>| client.as_ref().map(|client| client.cost);
-            if cost(&facts.client) > cost(&self.client) {
+            if ClientCost::of(facts.client.as_ref()) > ClientCost::of(self.client.as_ref()) {
                 self.client.clone_from(&facts.client);
             }
         }
@@ -174,163 +373,11 @@ impl Session {
 }
 
 fn with_names(reply: &ReplyCount, names: &[NameId]) -> ReplyCount {
-    let name = |id: NameId| names.get(id as usize).copied().unwrap_or(0);
-    ReplyCount {
-        model: name(reply.model),
-        branch: name(reply.branch),
-        agent: name(reply.agent),
-        tier: name(reply.tier),
-        geography: name(reply.geography),
-        ..*reply
+    let mut reply = *reply;
+    for name in reply.names_mut() {
+        *name = names.get(*name as usize).copied().unwrap_or(0);
     }
-}
-
-/// Passes hashes on as they are.
-#[derive(Default)]
-struct AsIs(u64);
-
-impl Hasher for AsIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {}
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = number;
-    }
-}
-
-/// Collects responses. Nearly all message ids come once, and are not looked at again.
-struct Merger {
-    /// The family of each session.
-    families: Vec<u32>,
-    responses: Vec<Response>,
-    /// Where the first response with a message id is, or with the highest bit set, where its group is.
-    places: HashMap<u64, u32, BuildHasherDefault<AsIs>>,
-    /// Responses with the same message id.
-    groups: Vec<Vec<Response>>,
-}
-
-const GROUP: u32 = 1 << 31;
-
-impl Merger {
-    fn new(families: Vec<u32>, length: usize) -> Self {
-        let places = HashMap::with_capacity_and_hasher(length, BuildHasherDefault::default());
-        Self { families, responses: Vec::with_capacity(length), places, groups: Vec::new() }
-    }
-
-    fn add(&mut self, response: Response) {
-        let next = u32::try_from(self.responses.len()).unwrap_or(GROUP - 1);
-        let place = self.places.entry(response.count.message).or_insert(next);
-        if *place == next {
-            self.responses.push(response);
-        } else if *place & GROUP != 0 {
-            self.groups[(*place & !GROUP) as usize].push(response);
-        } else {
-            // The first one stays in the list, marked by a number of lines that no reply has, until the group is merged.
-            let first = &mut self.responses[*place as usize];
-            *place = GROUP | u32::try_from(self.groups.len()).unwrap_or(0);
-            self.groups.push(vec![*first, response]);
-            first.count.lines = 0;
-        }
-    }
-
-    fn finish(mut self, sessions: &[Session]) -> Vec<Response> {
-        if self.groups.is_empty() {
-            return self.responses;
-        }
-        self.responses.retain(|response| response.count.lines > 0);
-        for mut group in std::mem::take(&mut self.groups) {
-            group.sort_by(|one, other| owner_order(one, other, sessions));
-            self.merge(&group);
-        }
-        self.responses
-    }
-
-    /// Merges responses with the same message id, sorted so that the one that others are attributed to comes first.
-    fn merge(&mut self, group: &[Response]) {
-        let clusters = self.clusters(group);
-        let mut merged: HashMap<u32, usize> = HashMap::new();
-        for (response, cluster) in group.iter().zip(clusters) {
-            let Some(at) = merged.get(&cluster) else {
-                merged.insert(cluster, self.responses.len());
-                self.responses.push(*response);
-                continue;
-            };
-            let owner = &mut self.responses[*at];
-            owner.count.merge(&response.count);
-            if !response.is_progress() {
-                owner.count.flags.remove(Flag::Progress);
-            }
-            owner.copies += 1;
-            owner.is_kept &= response.is_kept;
-        }
-    }
-
-    /// Returns which responses of a group are the same: those with the same number.
-    fn clusters(&self, group: &[Response]) -> Vec<u32> {
-        let mut sets = Sets::new(group.len());
-        let mut by_request = Joiner::new();
-        let mut requestless = Joiner::new();
-        for (number, response) in (0_u32..).zip(group) {
-            if response.count.flags.has(Flag::NoMessage) {
-                // The uuid of a line is unique wherever it is copied.
-                sets.join(0, number);
-            } else if response.count.request != 0 {
-                by_request.join(&mut sets, response.count.request, number);
-            } else {
-                requestless.join(&mut sets, self.family(response), number);
-            }
-        }
-        // A family has one head: a response of the session itself before those of its subagents, one with a request id before those without.
-        // Responses without a request id are the same as their head, and subagents repeat it.
-        // Which one it is must depend on the responses alone, wherever they stand.
-        let rank = |response: &Response| {
-            let ReplyCount { request, time, .. } = response.count;
-            (response.is_sidechain(), request == 0, time, request)
-        };
-        let mut heads: HashMap<u32, u32> = HashMap::new();
-        for (number, response) in (0_u32..).zip(group) {
-            let head = heads.entry(self.family(response)).or_insert(number);
-            if rank(response) < rank(&group[*head as usize]) {
-                *head = number;
-            }
-        }
-        // A request that the session itself has, too, is a response of its own.
-        let requests: Vec<u32> = (0_u32..).take(group.len()).map(|number| sets.find(number)).collect();
-        let mut is_main = vec![false; group.len()];
-        for (response, request) in group.iter().zip(&requests) {
-            is_main[*request as usize] |= !response.is_sidechain();
-        }
-        for (number, response) in (0_u32..).zip(group) {
-            let head = heads[&self.family(response)];
-            let is_replay =
-                !is_main[requests[number as usize] as usize] && !group[head as usize].is_sidechain();
-            if is_replay || response.count.request == 0 {
-                sets.join(head, number);
-            }
-        }
-        (0_u32..).take(group.len()).map(|number| sets.find(number)).collect()
-    }
-
-    fn family(&self, response: &Response) -> u32 {
-        self.families[response.session as usize]
-    }
-}
-
-/// Sorts the copies of a response: the one that it is attributed to comes first. That is the original before copies, the transcript of an
-/// agent before what its parent says about it, the session before its subagents, what is on disk before what is not, and the oldest.
-fn owner_order(one: &Response, other: &Response, sessions: &[Session]) -> std::cmp::Ordering {
-    let rank = |response: &Response| {
-        let has = |flag| response.count.flags.has(flag);
-        let id = sessions[response.session as usize].id.as_str();
-        (
-            (has(Flag::Copy), has(Flag::Progress), has(Flag::Sidechain), response.is_kept),
-            (response.count.time, id, response.file, response.count.line),
-        )
-    };
-    rank(one).cmp(&rank(other))
+    reply
 }
 
 #[cfg(test)]

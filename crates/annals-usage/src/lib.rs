@@ -19,6 +19,7 @@
 //! assert_eq!(report.total.cells.cost.known.to_string(), "30.000000");
 //! ```
 
+mod bytes;
 mod calendar;
 mod encode;
 mod family;

@@ -104,16 +104,16 @@ impl Prices {
     /// Returns the price of a model in any of its spellings; `None` if it is not known.
     pub fn of(&self, model: &str) -> Option<Price<'_>> {
         let (rows, spelling) = Spelling::find(model, |name| self.models.get(name))?;
-        let start = |row: &PriceRow| row.from.map_or(i64::MIN, start_of);
-        let mut rows: Vec<_> = rows.iter().map(|row| (start(&self.rows[*row]), &self.rows[*row])).collect();
+        let rows = rows.iter().map(|row| &self.rows[*row]);
+        let mut rows: Vec<_> = rows.map(|row| (row.from.map_or(i64::MIN, start_of), row)).collect();
         rows.sort_by_key(|(from, _)| *from);
         Some(Price { rows, spelling })
     }
 
-    /// Returns the prices of all models of a table of names, by their numbers.
-    pub(crate) fn of_names<'a>(&'a self, names: &Names, used: &[bool]) -> Vec<Option<Price<'a>>> {
-        let price = |(id, name): (usize, &str)| if used[id] { self.of(name) } else { None };
-        names.iter().enumerate().map(price).collect()
+    /// Returns the prices of the models in a table of names.
+    pub(crate) fn of_names<'a>(&'a self, names: &'a Names) -> PricesOfNames<'a> {
+        let length = names.iter().len();
+        PricesOfNames { prices: self, names, is_known: vec![false; length], found: vec![None; length] }
     }
 
     fn add(&mut self, row: PriceRow, aliases: &[&str]) {
@@ -122,6 +122,27 @@ impl Prices {
             self.models.entry(name.to_lowercase()).or_default().push(index);
         }
         self.rows.push(row);
+    }
+}
+
+/// The prices of models by the numbers of their names, looked up when they are asked for: few names are those of models.
+pub(crate) struct PricesOfNames<'a> {
+    prices: &'a Prices,
+    names: &'a Names,
+    /// Whether the price was looked up.
+    is_known: Vec<bool>,
+    found: Vec<Option<Price<'a>>>,
+}
+
+impl<'a> PricesOfNames<'a> {
+    /// Returns the price of a model.
+    pub(crate) fn of(&mut self, model: NameId) -> Option<&Price<'a>> {
+        let place = model as usize;
+        if !*self.is_known.get(place)? {
+            self.is_known[place] = true;
+            self.found[place] = self.prices.of(self.names.text(model));
+        }
+        self.found[place].as_ref()
     }
 }
 
@@ -144,8 +165,10 @@ impl Price<'_> {
         let us = if is_us { row.us } else { 1000 };
         let tokens = row.tokens(&reply.counters)?;
         let factors = [fast, us, self.spelling.factor(row)];
-        let scaled = factors.iter().fold(tokens, |cost, factor| cost * i128::from(*factor) / 1000);
-        Some(Money::from_picos(scaled + row.searches(&reply.counters)?))
+        // To divide such large numbers takes most of the time, and nearly all factors are one.
+        let factors = factors.iter().filter(|factor| **factor != 1000);
+        let scaled = factors.fold(tokens, |cost, factor| cost * i128::from(*factor) / 1000);
+        Some(Money::from_picos(scaled + times(reply.counters.web_searches, row.search)?))
     }
 }
 
@@ -155,25 +178,22 @@ impl PriceRow {
         let prompt = counters.prompt();
         let band = self.bands.iter().rev().find(|(above, _)| prompt > *above);
         let rates = band.map_or(&self.rates, |(_, rates)| rates);
-        let cost = |tokens: u32, rate: Option<u64>| match tokens {
-            0 => Some(0),
-            tokens => rate.map(|rate| i128::from(tokens) * i128::from(rate)),
-        };
         Some(
-            cost(counters.input, rates.input)?
-                + cost(counters.output, rates.output)?
-                + cost(counters.write_5m, rates.write_5m)?
-                + cost(counters.write_unsplit, rates.write_5m)?
-                + cost(counters.write_1h, rates.write_1h)?
-                + cost(counters.read, rates.read)?,
+            times(counters.input, rates.input)?
+                + times(counters.output, rates.output)?
+                + times(counters.write_5m, rates.write_5m)?
+                + times(counters.write_unsplit, rates.write_5m)?
+                + times(counters.write_1h, rates.write_1h)?
+                + times(counters.read, rates.read)?,
         )
     }
+}
 
-    fn searches(&self, counters: &Counters) -> Option<i128> {
-        match counters.web_searches {
-            0 => Some(0),
-            searches => self.search.map(|fee| i128::from(searches) * i128::from(fee)),
-        }
+/// Returns an amount at a rate, which must be known only if there is something to pay for.
+fn times(amount: u32, rate: Option<u64>) -> Option<i128> {
+    match amount {
+        0 => Some(0),
+        amount => rate.map(|rate| i128::from(amount) * i128::from(rate)),
     }
 }
 

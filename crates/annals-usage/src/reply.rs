@@ -49,10 +49,14 @@ impl Counters {
         self.write_unsplit = total.saturating_sub(parts);
     }
 
+    /// Returns what decides which of two copies says how cache writes are split.
+    fn writes_rank(&self) -> (u64, u32, u32) {
+        (self.writes(), self.write_1h, self.write_5m)
+    }
+
     /// Merges the counters of a copy: the maximum of each. How cache writes are split is taken from the copy with more of them.
     fn merge(&mut self, other: &Self) {
-        let writes = |counters: &Self| (counters.writes(), counters.write_1h, counters.write_5m);
-        if writes(other) > writes(self) {
+        if other.writes_rank() > self.writes_rank() {
             self.write_5m = other.write_5m;
             self.write_1h = other.write_1h;
             self.write_unsplit = other.write_unsplit;
@@ -159,16 +163,25 @@ pub struct ReplyCount {
 }
 
 impl ReplyCount {
+    /// Returns the names that it refers to, to be replaced.
+    pub(crate) fn names_mut(&mut self) -> [&mut NameId; 5] {
+        [&mut self.model, &mut self.branch, &mut self.agent, &mut self.tier, &mut self.geography]
+    }
+
     /// Returns the same for all lines of one reply in one file.
     pub(crate) fn key(&self) -> (u64, u64, u16) {
         (self.message, self.request, self.flags.kind())
     }
 
+    /// Returns how close to the final record of its response it is.
+    fn finality(&self) -> (bool, u32) {
+        (self.flags.has(Flag::Finished), self.counters.output)
+    }
+
     /// Merges a copy that comes later: in the same file, or in one that does not own the response. What it is attributed to
     /// stays; the counters grow.
     pub fn merge(&mut self, other: &Self) {
-        let finality = |reply: &Self| (reply.flags.has(Flag::Finished), reply.counters.output);
-        if finality(other) > finality(self) && other.model != 0 {
+        if other.finality() > self.finality() && other.model != 0 {
             self.model = other.model;
             self.tier = other.tier;
             self.geography = other.geography;

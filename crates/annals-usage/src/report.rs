@@ -3,6 +3,7 @@
 mod cells;
 mod group;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use foldhash::fast::FixedState;
@@ -71,6 +72,8 @@ pub struct ReportOptions {
     pub sessions: Option<HashSet<String>>,
     /// Only responses on this branch.
     pub branch: Option<String>,
+    /// Only responses that no transcript on disk has any more.
+    pub kept_only: bool,
     /// Where costs come from.
     pub cost_mode: CostMode,
     /// The ends of five-hour windows that are known.
@@ -91,6 +94,7 @@ impl Default for ReportOptions {
             until: None,
             sessions: None,
             branch: None,
+            kept_only: false,
             cost_mode: CostMode::Auto,
             window_ends: Vec::new(),
             has_plan: false,
@@ -192,77 +196,98 @@ impl Report {
     }
 
     /// Returns all responses that a report is about, each with its cost.
-    pub fn costs<'a>(
-        ledger: &'a Ledger,
+    pub fn costs(
+        ledger: &Ledger,
         prices: &Prices,
         options: &ReportOptions,
-    ) -> Vec<(&'a Response, Option<Money>)> {
+    ) -> Vec<(Response, Option<Money>)> {
         let mut found = Vec::new();
-        for_each(ledger, prices, options, |response, priced| found.push((response, priced.cost())));
+        for_each(ledger, prices, options, |response, priced| found.push((*response, priced.cost())));
         found
     }
 
     /// Returns the responses of the row with a key, in the order of time, each with its cost.
-    pub fn why<'a>(
-        ledger: &'a Ledger,
+    pub fn why(
+        ledger: &Ledger,
         prices: &Prices,
         options: &ReportOptions,
         key: &str,
-    ) -> Vec<(&'a Response, Option<Money>)> {
+    ) -> Vec<(Response, Option<Money>)> {
         let mut grouper = Grouper::new(ledger, options);
         let mut found = Vec::new();
         for_each(ledger, prices, options, |response, priced| {
             let group = grouper.group(response);
             if grouper.is(group, key) {
-                found.push((response, priced.cost()));
+                found.push((*response, priced.cost()));
             }
         });
-        found.sort_by_key(|(response, _)| (response.count.time, response.file, response.count.line));
+        found.sort_by_key(|(Response { count, file, .. }, _)| (count.time, *file, count.line, count.message));
         found
     }
 }
 
 /// Visits the responses that a report is about, each with its cost.
-fn for_each<'a>(
-    ledger: &'a Ledger,
+fn for_each(
+    ledger: &Ledger,
     prices: &Prices,
     options: &ReportOptions,
-    mut visit: impl FnMut(&'a Response, &PricedReply),
+    mut visit: impl FnMut(&Response, &PricedReply),
 ) {
-    let mut used = vec![false; ledger.names.iter().len()];
-    ledger.responses.iter().for_each(|response| used[response.count.model as usize] = true);
-    let prices = prices.of_names(&ledger.names, &used);
+    let mut prices = prices.of_names(&ledger.names);
     let us = us_geography(&ledger.names);
-    let is_wanted: Option<Vec<_>> = options
-        .sessions
-        .as_ref()
-        .map(|wanted| ledger.sessions.iter().map(|session| wanted.contains(&session.id)).collect());
-    let (since, until) = (options.since.unwrap_or(i64::MIN), options.until.unwrap_or(i64::MAX));
-    let branch = options.branch.as_ref().map(|branch| ledger.names.find(branch));
-    let has_times = options.since.is_some() || options.until.is_some();
-    for response in &ledger.responses {
-        let time = response.count.time;
-        let is_in_time = !has_times || time != NO_TIME && since <= time && time < until;
-        let is_on_branch = branch.is_none_or(|branch| branch == Some(response.count.branch));
-        if !is_in_time
-            || !is_on_branch
-            || is_wanted.as_ref().is_some_and(|wanted| !wanted[response.session as usize])
-        {
-            continue;
+    let selection = Selection::new(ledger, options);
+    ledger.responses().filter(|response| selection.has(response)).for_each(|response| {
+        let price = prices.of(response.count.model);
+        visit(&response, &priced(&response, price, us, options.cost_mode));
+    });
+}
+
+/// Which responses a report is about.
+struct Selection<'a> {
+    options: &'a ReportOptions,
+    has_times: bool,
+    /// For each session, whether it is wanted.
+    sessions: Option<Vec<bool>>,
+    /// The number of the name of the branch; one that no name has, if it is not known.
+    branch: Option<NameId>,
+}
+
+impl<'a> Selection<'a> {
+    fn new(ledger: &Ledger, options: &'a ReportOptions) -> Self {
+        let sessions = options
+            .sessions
+            .as_ref()
+            .map(|wanted| ledger.sessions.iter().map(|session| wanted.contains(&session.id)).collect());
+        Self {
+            options,
+            has_times: options.since.is_some() || options.until.is_some(),
+            sessions,
+            branch: options.branch.as_ref().map(|name| ledger.names.find(name).unwrap_or(NameId::MAX)),
         }
-        let price = prices[response.count.model as usize].as_ref();
-        visit(response, &priced(response, price, us, options.cost_mode));
+    }
+
+    fn has(&self, response: &Response) -> bool {
+        (!self.has_times || self.has_time(response.count.time))
+            && (!self.options.kept_only || response.is_kept)
+            && self.branch.is_none_or(|branch| branch == response.count.branch)
+            && self.sessions.as_ref().is_none_or(|wanted| wanted[response.session as usize])
+    }
+
+    /// Returns whether a time is one that is asked for.
+    fn has_time(&self, time: i64) -> bool {
+        let ReportOptions { since, until, .. } = self.options;
+        time != NO_TIME && since.is_none_or(|since| since <= time) && until.is_none_or(|until| time < until)
     }
 }
 
 fn priced(response: &Response, price: Option<&Price<'_>>, us: Option<NameId>, mode: CostMode) -> PricedReply {
     let count = &response.count;
-    let calculated = || price.and_then(|price| price.cost(count, us == Some(count.geography)));
     match (mode, count.recorded) {
         (CostMode::Auto | CostMode::Recorded, Some(cost)) => PricedReply::Recorded(cost),
         (CostMode::Recorded, None) => PricedReply::NotRecorded,
         (CostMode::Auto | CostMode::Calculate, _) => {
-            calculated().map_or(PricedReply::Unpriced, PricedReply::Calculated)
+            let cost = price.and_then(|price| price.cost(count, us == Some(count.geography)));
+            cost.map_or(PricedReply::Unpriced, PricedReply::Calculated)
         }
     }
 }
@@ -293,8 +318,8 @@ impl Sums {
         if self.last_session.replace(session) != Some(session) {
             self.sessions.insert(session);
         }
-        let nothing = || (Some(Money::default()), BTreeSet::new());
-        let (cost, models) = self.by_session.entry(response.session).or_insert_with(nothing);
+        let by_session = self.by_session.entry(response.session);
+        let (cost, models) = by_session.or_insert_with(|| (Some(Money::default()), BTreeSet::new()));
         match (cost.as_mut(), priced.cost()) {
             (Some(sum), Some(more)) => *sum += more,
             _ => *cost = None,
@@ -337,9 +362,9 @@ impl Sums {
 impl ReportRow {
     /// Sorts the models, and lists those without a price.
     fn finish(&mut self) {
-        let order = |model: &ModelRow| (model.cells.cost.known, model.cells.tokens.total());
-        self.models
-            .sort_by(|one, other| order(other).cmp(&order(one)).then_with(|| one.name.cmp(&other.name)));
+        self.models.sort_by(|one, other| {
+            most_first(&one.cells, &other.cells).then_with(|| one.name.cmp(&other.name))
+        });
         let unpriced = self.models.iter().filter(|model| model.cells.cost.unpriced > 0);
         self.unpriced = unpriced.map(|model| model.name.clone()).collect();
         self.unpriced.sort();
@@ -390,10 +415,9 @@ fn add_client(ledger: &Ledger, sums: &Sums, rows: &mut [ReportRow], total: &mut 
         else {
             continue;
         };
-        let plain = |name: &str| name.to_lowercase().replace("[1m]", "");
-        let known: HashSet<_> = client.models.iter().map(|model| plain(&model.name)).collect();
+        let known: HashSet<_> = client.models.iter().map(|model| plain_model(&model.name)).collect();
         // It can lose a model after a change of models, so that it is trusted only if it has all of them.
-        if !models.iter().all(|model| known.contains(&plain(ledger.names.text(*model)))) {
+        if !models.iter().all(|model| known.contains(&plain_model(ledger.names.text(*model)))) {
             continue;
         }
         by_id.insert(&session.id, ClientTotal { sessions: 1, cost: client.cost, transcript: *transcript });
@@ -409,11 +433,21 @@ fn add_client(ledger: &Ledger, sums: &Sums, rows: &mut [ReportRow], total: &mut 
     }
 }
 
+/// Returns the name of a model without what `cost-state` adds to it.
+fn plain_model(name: &str) -> String {
+    name.to_lowercase().replace("[1m]", "")
+}
+
 fn burn_rate(row: &ReportRow, window: &Window, now: i64) -> Option<BurnRate> {
     let span = (row.cells.first?, row.cells.last?);
     let is_running = (window.start..window.end).contains(&now);
     let tokens = row.cells.tokens.total();
     if is_running { BurnRate::new(window, span, now, tokens, row.cells.cost.known) } else { None }
+}
+
+/// Puts what costs more first, and what has more tokens.
+fn most_first(one: &Cells, other: &Cells) -> Ordering {
+    other.cost.known.cmp(&one.cost.known).then_with(|| other.tokens.total().cmp(&one.tokens.total()))
 }
 
 fn sort(rows: &mut [ReportRow], by: By) {
@@ -423,8 +457,9 @@ fn sort(rows: &mut [ReportRow], by: By) {
             rows.sort_by_key(|row| (row.start.is_none(), row.start));
         }
         By::Session | By::Project | By::Branch | By::Model => {
-            let order = |row: &ReportRow| (row.cells.cost.known, row.cells.tokens.total());
-            rows.sort_by(|one, other| order(other).cmp(&order(one)).then_with(|| one.key.cmp(&other.key)));
+            rows.sort_by(|one, other| {
+                most_first(&one.cells, &other.cells).then_with(|| one.key.cmp(&other.key))
+            });
         }
     }
 }

@@ -42,16 +42,18 @@ impl BurnRate {
             return None;
         }
         let left = i128::from((window.end - now).max(0) / 60_000);
-        let scale = |amount: i128, minutes: i128, of: i128| amount * minutes / of;
-        let whole = |amount: i128| u64::try_from(amount).unwrap_or(u64::MAX);
-        let tokens = i128::from(tokens);
+        let (tokens, cost) = (i128::from(tokens), cost.picos());
         Some(Self {
-            tokens_per_minute: whole(scale(tokens, 1, minutes)),
-            cost_per_hour: Money::from_picos(scale(cost.picos(), 60, minutes)),
-            projected_tokens: whole(tokens + scale(tokens, left, minutes)),
-            projected_cost: Money::from_picos(cost.picos() + scale(cost.picos(), left, minutes)),
+            tokens_per_minute: clamped(tokens / minutes),
+            cost_per_hour: Money::from_picos(cost * 60 / minutes),
+            projected_tokens: clamped(tokens + tokens * left / minutes),
+            projected_cost: Money::from_picos(cost + cost * left / minutes),
         })
     }
+}
+
+fn clamped(amount: i128) -> u64 {
+    u64::try_from(amount).unwrap_or(u64::MAX)
 }
 
 /// Returns the windows of sorted times, in order. `ends` are the ends of windows that are known.

@@ -88,8 +88,9 @@ impl ErrorClass {
     /// Returns the class of the text of a failed result.
     fn of_text(text: &str) -> Self {
         let text = text.to_lowercase();
-        let has_all = |signs: &&[&str]| signs.iter().all(|sign| text.contains(sign));
-        let found = SIGNS.iter().find(|(_, alternatives)| alternatives.iter().any(has_all));
+        let found = SIGNS.iter().find(|(_, alternatives)| {
+            alternatives.iter().any(|signs| signs.iter().all(|sign| text.contains(sign)))
+        });
         match found {
             Some((class, _)) => *class,
             None if has_stack(&text) => Self::Crash,
@@ -100,13 +101,14 @@ impl ErrorClass {
 
 /// Returns whether a text has three stack frames in a row, as JavaScript, Java, C# and Python print them. One such line may be prose.
 fn has_stack(text: &str) -> bool {
-    let is_frame = |line: &str| {
-        let line = line.trim_start();
-        line.starts_with("at ") && line.contains([':', '('])
-            || line.starts_with("file \"") && line.contains(", line ")
-    };
-    let lines: Vec<_> = text.lines().map(is_frame).collect();
+    let lines: Vec<_> = text.lines().map(is_stack_frame).collect();
     lines.windows(3).any(|three| three.iter().all(|is_frame| *is_frame))
+}
+
+fn is_stack_frame(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("at ") && line.contains([':', '('])
+        || line.starts_with("file \"") && line.contains(", line ")
 }
 
 /// What the classes are recognised by, in lower case: the texts of one of the alternatives. The first class that matches counts, so those that

@@ -86,9 +86,11 @@ impl FileFacts {
         let session = snapshot.session();
         let ids = session.id_texts();
         let active = active_times(&conversation);
-        let active_ms = |turn: &Turn| active.get(&turn.number).copied().unwrap_or(0);
-        let turns = conversation.turns().iter();
-        let turns = turns.map(|turn| turn_fact(turn, active_ms(turn), session, ids, &lines)).collect();
+        let mut turns = Vec::with_capacity(conversation.turns().len());
+        for turn in conversation.turns() {
+            let active_ms = active.get(&turn.number).copied().unwrap_or(0);
+            turns.push(turn_fact(turn, active_ms, session, ids, &lines));
+        }
         let mut calls = Vec::with_capacity(conversation.calls().len());
         for call in conversation.calls() {
             calls.push(call_fact(call, &snapshot, &conversation, ids, &mut lines)?);
@@ -148,11 +150,15 @@ impl Lines {
     }
 }
 
+fn input(call: &ToolUse<'_>, key: &str) -> Option<String> {
+    call.input()?.text(key).map(Cow::into_owned)
+}
+
 fn call_line(call: &ToolUse<'_>) -> CallLine {
     let name = call.name().unwrap_or_default().into_owned();
-    let input = |key: &str| call.input().and_then(|input| input.text(key)).map(Cow::into_owned);
-    let skill = if name == "Skill" { input("skill").or_else(|| input("command")) } else { None };
-    let agent_type = if name == "Task" || name == "Agent" { input("subagent_type") } else { None };
+    let skill = (name == "Skill").then(|| input(call, "skill").or_else(|| input(call, "command")));
+    let agent_type = (name == "Task" || name == "Agent").then(|| input(call, "subagent_type"));
+    let (skill, agent_type) = (skill.flatten(), agent_type.flatten());
     CallLine { changed_file: tool::changed_file(call), skill, agent_type, name }
 }
 

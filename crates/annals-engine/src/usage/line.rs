@@ -105,12 +105,11 @@ impl LineCounter<'_> {
 
     fn add_facts(&mut self, fields: &Fields<'_>) {
         let facts = &mut self.count.facts;
-        let text = |text: Option<JsonStr<'_>>| text.map(|text| text.decode().into_owned());
         if facts.session.is_none() {
-            facts.session = text(fields.session);
+            facts.session = decoded(fields.session).map(Cow::into_owned);
         }
         if facts.cwd.is_none() {
-            facts.cwd = text(fields.cwd);
+            facts.cwd = decoded(fields.cwd).map(Cow::into_owned);
         }
         if let Some(uuid) = fields.uuid.filter(|_| facts.first_uuid == 0) {
             facts.first_uuid = stable_hash(&["uuid", &uuid.decode()]);
@@ -173,7 +172,7 @@ impl LineCounter<'_> {
             tier: &tier,
             geography: &geography,
             counters: usage.counters,
-            recorded: fields.cost.and_then(Value::as_f64).and_then(Money::from_dollars),
+            recorded: dollars(fields.cost),
             flags,
             line: number,
         };
@@ -204,8 +203,8 @@ impl LineCounter<'_> {
 
     /// Returns whether a line was copied from another session.
     fn is_copy(&self, fields: &Fields<'_>) -> bool {
-        let is_other = |session: &str| fields.session.is_some_and(|named| named != *session);
-        fields.forked_from.is_some_and(|origin| !origin.is_null()) || self.session.is_some_and(is_other)
+        let is_fork = fields.forked_from.is_some_and(|origin| !origin.is_null());
+        is_fork || self.session.zip(fields.session).is_some_and(|(session, named)| named != *session)
     }
 
     /// Adds the end of a window that a message about a reached limit names: seconds since 1970 behind a bar.
@@ -226,23 +225,25 @@ impl LineCounter<'_> {
         if self.is_copy(fields) {
             return;
         }
-        let dollars = |value: Option<Value<'_>>| value.and_then(Value::as_f64).and_then(Money::from_dollars);
         let Some(cost) = dollars(entry.get("totalCostUSD")) else { return };
         let mut client =
             ClientCost { cost, has_unknown_model: entry.flag("hasUnknownModelCost"), models: Vec::new() };
         for (name, model) in entry.get("modelUsage").into_iter().flat_map(Value::members) {
-            let number = |key| model.number(key).unwrap_or(0);
             client.models.push(ClientModel {
                 name: name.decode().into_owned(),
-                input: number("inputTokens"),
-                output: number("outputTokens"),
-                writes: number("cacheCreationInputTokens"),
-                read: number("cacheReadInputTokens"),
+                input: model.number("inputTokens").unwrap_or(0),
+                output: model.number("outputTokens").unwrap_or(0),
+                writes: model.number("cacheCreationInputTokens").unwrap_or(0),
+                read: model.number("cacheReadInputTokens").unwrap_or(0),
                 cost: dollars(model.get("costUSD")).unwrap_or_default(),
             });
         }
         self.count.facts.client = Some(client);
     }
+}
+
+fn dollars(value: Option<Value<'_>>) -> Option<Money> {
+    value.and_then(Value::as_f64).and_then(Money::from_dollars)
 }
 
 fn decoded(text: Option<JsonStr<'_>>) -> Option<Cow<'_, str>> {

@@ -10,6 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use annals_transcript::json::{Value, quote};
+use annals_transcript::write::fs::Handle;
 use annals_transcript::write::rewrite;
 use annals_usage::{
     CountedFile, FileCount, Flag, Ledger, Money, NO_TIME, Prices, Report, ReportOptions, Window, windows,
@@ -84,12 +85,9 @@ struct RecentFile {
 /// it did.
 pub(crate) fn update(engine: &Engine, now: Timestamp) -> Result<bool, Error> {
     let path = engine.home().recent_usage();
-    let failed = |error: io::Error| Error::read(&path, error);
-    engine.disk().create_folder(engine.home().path()).map_err(failed)?;
-    let mut lock = engine.disk().open_or_create(&engine.home().recent_usage_lock()).map_err(failed)?;
-    if !lock.try_lock().map_err(failed)? {
+    let Some(mut lock) = lock_update(engine).map_err(|error| Error::read(&path, error))? else {
         return Ok(false);
-    }
+    };
     let now = now.as_millisecond();
     if read(&path).is_ok_and(|last| (last.counted_at..last.counted_at + UPDATE_MS).contains(&now)) {
         return Ok(false);
@@ -97,8 +95,15 @@ pub(crate) fn update(engine: &Engine, now: Timestamp) -> Result<bool, Error> {
     let (usage, prices) = (super::count(engine, false), super::prices(engine)?);
     let recent = Recent::of(&usage.ledger, &prices, &engine.plan_records().window_ends, now);
     rewrite::replace(&**engine.disk(), &path, |out| out.write_all(recent.to_json().as_bytes()))?;
-    lock.unlock().map_err(failed)?;
+    lock.unlock().map_err(|error| Error::read(&path, error))?;
     Ok(true)
+}
+
+/// Locks the count; `None` if another process counts.
+fn lock_update(engine: &Engine) -> io::Result<Option<Box<dyn Handle>>> {
+    engine.disk().create_folder(engine.home().path())?;
+    let mut lock = engine.disk().open_or_create(&engine.home().recent_usage_lock())?;
+    Ok(lock.try_lock()?.then_some(lock))
 }
 
 /// Returns whether an update is due, and if so, records that one was started at this time: for the next minute, others get `false`. Two
@@ -106,20 +111,21 @@ pub(crate) fn update(engine: &Engine, now: Timestamp) -> Result<bool, Error> {
 pub(crate) fn claim_update(engine: &Engine, now: Timestamp) -> bool {
     let mark = engine.home().recent_usage_mark();
     // Another process may have made the mark after this one looked at the clock, so the mark may be later than `now`.
-    let is_recent = |modified: std::time::SystemTime| {
-        Timestamp::try_from(modified)
-            .is_ok_and(|asked| (now.as_millisecond() - asked.as_millisecond()).abs() < UPDATE_MS)
-    };
-    if fs::metadata(&mark).and_then(|metadata| metadata.modified()).is_ok_and(is_recent) {
+    let marked = fs::metadata(&mark).and_then(|metadata| metadata.modified());
+    let asked = marked.ok().and_then(|modified| Timestamp::try_from(modified).ok());
+    if asked.is_some_and(|asked| (now.as_millisecond() - asked.as_millisecond()).abs() < UPDATE_MS) {
         return false;
     }
-    let marked = || {
-        engine.disk().create_folder(engine.home().path())?;
-        let mut file = engine.disk().open_or_create(&mark)?;
-        file.truncate(0)?;
-        file.append(b"\n")
-    };
-    marked().is_ok()
+    write_mark(engine, &mark).is_ok()
+}
+
+/// Gives the mark the present time.
+fn write_mark(engine: &Engine, mark: &Path) -> io::Result<()> {
+    engine.disk().create_folder(engine.home().path())?;
+    let mut file = engine.disk().open_or_create(mark)?;
+    file.truncate(0)?;
+    file.append(b"\n")?;
+    Ok(())
 }
 
 /// Returns the costs of the day that began at `day_start` and of the present window, with what was appended to a transcript since they were
@@ -159,7 +165,7 @@ impl Recent {
             let last = last_of.entry(response.file).or_insert(i64::MIN);
             *last = response.count.time.max(*last);
         }
-        let mut times: Vec<_> = ledger.responses.iter().map(|response| response.count.time).collect();
+        let mut times: Vec<_> = ledger.responses().map(|response| response.count.time).collect();
         times.retain(|time| *time != NO_TIME);
         times.sort_unstable();
         let resets = ledger.sessions.iter().flat_map(|session| &session.resets);

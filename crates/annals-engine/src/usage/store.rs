@@ -3,6 +3,8 @@
 //! It is not a cache: it has responses whose transcripts Claude Code has deleted. So it is never removed and never rebuilt; a file that
 //! cannot be used is left alone, and counting goes on without it. It has no text of transcripts: hashes of ids, counters, times, and the names of
 //! models, branches and working directories.
+//!
+//! Every change has a revision, so that what was made of the rows at one revision can be brought up to date from those that changed since.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,21 +13,30 @@ use annals_transcript::checkpoint::Checkpoint;
 use annals_transcript::file_state::{FileStamp, FileState};
 use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_usage::{DecodeError, FileCount};
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::read::FileProgress;
 use crate::database::version;
 use crate::fold::FoldPosition;
 
 /// The version of the layout. Older ones are migrated, in [`migrate`].
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// The version of the rules by which lines are read. Files that were read by other rules are read again, as long as they exist.
-const RULES: i64 = 1;
+pub(super) const RULES: i64 = 1;
 
 /// The database.
 #[derive(Debug)]
 pub(super) struct Store {
     connection: Connection,
+}
+
+/// Which rows the database has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Revision {
+    /// Another one whenever rows are removed.
+    pub(super) generation: i64,
+    /// Higher whenever rows are added or changed.
+    pub(super) number: i64,
 }
 
 /// What is stored of a file.
@@ -35,7 +46,7 @@ pub(super) struct StoredFile {
     pub(super) session: Option<String>,
     pub(super) agent: Option<String>,
     /// The state of the file when it was read to its end.
-    stamp: FileStamp,
+    pub(super) stamp: FileStamp,
     rules: i64,
     checkpoint: String,
     lines: i64,
@@ -47,6 +58,8 @@ pub(super) struct StoredFile {
 pub(super) enum StoreError {
     #[error("a newer version of annals wrote it")]
     Newer,
+    #[error("it was changed by something else than annals")]
+    Changed,
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),
     #[error("{0}")]
@@ -87,43 +100,53 @@ impl Store {
         Ok(Self { connection })
     }
 
+    /// Begins to read: until [`end_reading`](Self::end_reading), everything that is read is of the revision that is returned.
+    pub(super) fn begin_reading(&self) -> Result<Revision, StoreError> {
+        self.connection.execute_batch("BEGIN")?;
+        Ok(revision(&self.connection)?)
+    }
+
+    pub(super) fn end_reading(&self) -> Result<(), StoreError> {
+        Ok(self.connection.execute_batch("COMMIT")?)
+    }
+
     /// Returns all files.
     pub(super) fn files(&self) -> Result<Vec<StoredFile>, StoreError> {
-        let mut statement = self.connection.prepare(
-            "SELECT path, session, agent, length, modified, device, inode, rules, checkpoint, lines, counted FROM file",
-        )?;
-        let rows = statement.query_map([], |row| {
-            Ok(StoredFile {
-                path: path_of(row.get_ref(0)?.as_blob()?),
-                session: row.get(1)?,
-                agent: row.get(2)?,
-                stamp: FileStamp {
-                    length: row.get(3)?,
-                    modified: row.get(4)?,
-                    device: row.get(5)?,
-                    inode: row.get(6)?,
-                },
-                rules: row.get(7)?,
-                checkpoint: row.get(8)?,
-                lines: row.get(9)?,
-                counted: row.get(10)?,
-            })
-        })?;
+        self.files_since(-1)
+    }
+
+    /// Returns the files that were added or changed after a revision.
+    pub(super) fn files_since(&self, number: i64) -> Result<Vec<StoredFile>, StoreError> {
+        let mut statement =
+            self.connection.prepare(&format!("SELECT {COLUMNS} FROM file WHERE revision > ?1"))?;
+        let rows = statement.query_map([number], stored_file)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Returns the file at a path.
+    pub(super) fn file(&self, path: &Path) -> Result<Option<StoredFile>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached(&format!("SELECT {COLUMNS} FROM file WHERE path = ?1"))?;
+        Ok(statement.query_row([path_bytes(path)], stored_file).optional()?)
+    }
+
     /// Stores files. One that another process has changed since it was read is left as it is: its own count and its own
-    /// checkpoint belong together, and the next count goes on from there.
-    pub(super) fn save<'a>(&mut self, files: impl Iterator<Item = NewFile<'a>>) -> Result<(), StoreError> {
+    /// checkpoint belong together, and the next count goes on from there. Returns the revisions before and after.
+    pub(super) fn save<'a>(
+        &mut self,
+        files: impl Iterator<Item = NewFile<'a>>,
+    ) -> Result<(Revision, Revision), StoreError> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let before = revision(&transaction)?;
+        transaction.execute("UPDATE store SET revision = revision + 1", [])?;
         {
             let mut insert = transaction.prepare(
-                "INSERT OR IGNORE INTO file (path, session, agent, length, modified, device, inode, rules, checkpoint, lines, counted) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                "INSERT OR IGNORE INTO file (path, session, agent, length, modified, device, inode, rules, checkpoint, lines, counted, revision) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?;
             let mut update = transaction.prepare(
                 "UPDATE file SET session = ?2, agent = ?3, length = ?4, modified = ?5, device = ?6, inode = ?7, rules = ?8, \
-                 checkpoint = ?9, lines = ?10, counted = ?11 WHERE path = ?1 AND counted = ?12",
+                 checkpoint = ?9, lines = ?10, counted = ?11, revision = ?12 WHERE path = ?1 AND counted = ?13",
             )?;
             for file in files {
                 let checkpoint = file.position.checkpoint.to_string();
@@ -140,7 +163,8 @@ impl Store {
                     RULES,
                     checkpoint,
                     lines,
-                    file.counted
+                    file.counted,
+                    before.number + 1
                 ];
                 match file.before {
                     Some(before) => update.execute(&[values, params![before]].concat()[..])?,
@@ -148,7 +172,8 @@ impl Store {
                 };
             }
         }
-        Ok(transaction.commit()?)
+        transaction.commit()?;
+        Ok((before, Revision { number: before.number + 1, ..before }))
     }
 
     /// Removes files, and replaces what is counted of others, in one transaction. Returns how many; those that another process has
@@ -168,6 +193,9 @@ impl Store {
             let row = params![path_bytes(&file.path), file.counted, count.encode()];
             let update = "UPDATE file SET counted = ?3 WHERE path = ?1 AND counted = ?2";
             done += transaction.execute(update, row)?;
+        }
+        if done > 0 {
+            transaction.execute("UPDATE store SET generation = random()", [])?;
         }
         transaction.commit()?;
         Ok(done)
@@ -204,6 +232,28 @@ impl StoredFile {
     }
 }
 
+/// For each version, the changes that make its layout of the one before.
+const LAYOUTS: [&str; 2] = [
+    "CREATE TABLE file (
+         id INTEGER PRIMARY KEY,
+         path BLOB NOT NULL UNIQUE,
+         session TEXT,
+         agent TEXT,
+         length INTEGER NOT NULL,
+         modified INTEGER NOT NULL,
+         device INTEGER NOT NULL,
+         inode INTEGER NOT NULL,
+         rules INTEGER NOT NULL,
+         checkpoint TEXT NOT NULL,
+         lines INTEGER NOT NULL,
+         counted BLOB NOT NULL
+     );",
+    "ALTER TABLE file ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+     CREATE INDEX file_revision ON file (revision);
+     CREATE TABLE store (generation INTEGER NOT NULL, revision INTEGER NOT NULL);
+     INSERT INTO store VALUES (random(), 0);",
+];
+
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     match version(connection)? {
         VERSION => return Ok(()),
@@ -212,26 +262,39 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated it already.
-    if version(&transaction)? == 0 {
-        transaction.execute_batch(&format!(
-            "CREATE TABLE file (
-                 id INTEGER PRIMARY KEY,
-                 path BLOB NOT NULL UNIQUE,
-                 session TEXT,
-                 agent TEXT,
-                 length INTEGER NOT NULL,
-                 modified INTEGER NOT NULL,
-                 device INTEGER NOT NULL,
-                 inode INTEGER NOT NULL,
-                 rules INTEGER NOT NULL,
-                 checkpoint TEXT NOT NULL,
-                 lines INTEGER NOT NULL,
-                 counted BLOB NOT NULL
-             );
-             PRAGMA user_version = {VERSION}"
-        ))?;
+    let found = usize::try_from(version(&transaction)?).unwrap_or(0);
+    for changes in LAYOUTS.iter().skip(found) {
+        transaction.execute_batch(changes)?;
     }
+    transaction.pragma_update(None, "user_version", VERSION)?;
     Ok(transaction.commit()?)
+}
+
+fn revision(connection: &Connection) -> rusqlite::Result<Revision> {
+    connection.query_row("SELECT generation, revision FROM store", [], |row| {
+        Ok(Revision { generation: row.get(0)?, number: row.get(1)? })
+    })
+}
+
+const COLUMNS: &str =
+    "path, session, agent, length, modified, device, inode, rules, checkpoint, lines, counted";
+
+fn stored_file(row: &Row<'_>) -> rusqlite::Result<StoredFile> {
+    Ok(StoredFile {
+        path: path_of(row.get_ref(0)?.as_blob()?),
+        session: row.get(1)?,
+        agent: row.get(2)?,
+        stamp: FileStamp {
+            length: row.get(3)?,
+            modified: row.get(4)?,
+            device: row.get(5)?,
+            inode: row.get(6)?,
+        },
+        rules: row.get(7)?,
+        checkpoint: row.get(8)?,
+        lines: row.get(9)?,
+        counted: row.get(10)?,
+    })
 }
 
 fn path_bytes(path: &Path) -> &[u8] {

@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use annals_usage::{Report, ReportOptions};
+use annals_usage::{By, Report, ReportOptions};
+use proptest::prelude::*;
 
 use super::*;
 use crate::{Home, Roots};
@@ -39,11 +40,44 @@ impl World {
         fs::write(path, lines.iter().fold(String::new(), |text, line| text + line + "\n")).unwrap();
     }
 
-    /// Returns the number of responses, their output, and how many no transcript has any more.
+    /// Returns the number of responses, their output, and how many no transcript has any more. What was merged before makes no difference.
     fn total(&self) -> (u64, u64, u64) {
+        let reports = self.reports();
+        self.remove_cache();
+        assert_eq!(self.reports(), reports);
+        total(&self.engine().usage())
+    }
+
+    /// Returns all that reports say, and the lines of each response.
+    fn reports(&self) -> Vec<String> {
         let usage = self.engine().usage();
         assert!(usage.errors.is_empty() && usage.store_error.is_none(), "{usage:?}");
-        total(&usage)
+        let by = [By::Day, By::Session, By::Project, By::Branch, By::Model, By::Block];
+        let reports = by.into_iter().map(|by| {
+            let options = ReportOptions { by, ..ReportOptions::default() };
+            let report = Report::new(&usage.ledger, &Prices::built_in(), &options);
+            let rows = report.rows.iter().chain([&report.total]);
+            let rows =
+                rows.map(|row| format!("{} {:?} {:?} {:?}", row.key, row.project, row.cells, row.agents));
+            rows.collect::<Vec<_>>().join("\n")
+        });
+        let responses = usage.ledger.responses().map(|response| {
+            let (count, file) = (response.count, &usage.ledger.files[response.file as usize]);
+            let [model, agent] = [count.model, file.agent].map(|name| usage.ledger.names.text(name));
+            let session = &usage.ledger.sessions[response.session as usize].id;
+            let (path, line, copies, is_kept) = (&file.path, count.line, response.copies, response.is_kept);
+            format!(
+                "{path:?} {session} {agent} {} {line} {} {model} {copies} {is_kept}",
+                file.is_gone, count.lines
+            )
+        });
+        let mut responses: Vec<_> = responses.collect();
+        responses.sort();
+        reports.chain(responses).collect()
+    }
+
+    fn remove_cache(&self) {
+        let _ = fs::remove_file(self.engine().home().usage_ledger());
     }
 }
 
@@ -254,6 +288,9 @@ fn what_cannot_be_decoded_is_reported_and_counted_again() {
         assert_eq!(world.total(), (2, 12, 0));
         let connection = rusqlite::Connection::open(world.engine().home().usage_store()).unwrap();
         assert_eq!(connection.execute(&format!("UPDATE file SET counted = {damage}"), []).unwrap(), 1);
+        // As long as the cache has what was counted, the damage is not noticed.
+        assert_eq!(total(&world.engine().usage()), (2, 12, 0));
+        world.remove_cache();
         let usage = world.engine().usage();
         assert_eq!((total(&usage), usage.errors.len()), ((2, 12, 0), 1), "{damage}");
         world.write(&main_of(ONE), &[reply(ONE, "1", 5), reply(ONE, "2", 7), reply(ONE, "3", 9)]);
@@ -268,4 +305,179 @@ fn copies_that_a_repair_renamed_are_the_same_response() {
     let copy = reply(ONE, "1", 5).replace("\"m1\"", "\"m1_copy\"").replace("\"u1\"", "\"u9\"");
     world.write(&main_of(ONE), &[reply(ONE, "1", 5), copy]);
     assert_eq!(world.total(), (1, 5, 0));
+}
+
+/// Changes of transcripts, and what other processes do.
+#[derive(Clone, Debug)]
+enum Step {
+    Append { session: u8, message: u8, output: u32 },
+    AppendToAgent { session: u8, message: u8 },
+    Fork { session: u8, to: u8 },
+    Rewrite { session: u8, lines: usize },
+    Delete { session: u8 },
+    Count,
+    CountInside,
+    Forget,
+}
+
+fn some_step() -> impl Strategy<Value = Step> {
+    let session = 0..5_u8;
+    prop_oneof![
+        6 => (session.clone(), 0..12_u8, 1..100_u32)
+            .prop_map(|(session, message, output)| Step::Append { session, message, output }),
+        2 => (session.clone(), 0..12_u8).prop_map(|(session, message)| Step::AppendToAgent { session, message }),
+        1 => (session.clone(), session.clone()).prop_map(|(session, to)| Step::Fork { session, to }),
+        1 => (session.clone(), 0..3_usize).prop_map(|(session, lines)| Step::Rewrite { session, lines }),
+        1 => session.prop_map(|session| Step::Delete { session }),
+        3 => Just(Step::Count),
+        1 => Just(Step::CountInside),
+        1 => Just(Step::Forget),
+    ]
+}
+
+fn numbered(session: u8) -> String {
+    ONE.replace("3e11", &format!("{session:04}"))
+}
+
+impl World {
+    fn lines(&self, path: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.path(path)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn append(&self, path: &str, line: String) {
+        let mut lines = self.lines(path);
+        lines.push(line);
+        self.write(path, &lines);
+    }
+
+    fn take(&self, step: &Step) {
+        match step {
+            Step::Append { session, message, output } => {
+                let session = numbered(*session);
+                let line = reply(&session, &message.to_string(), *output);
+                // Some lines have no request id, and count once in each family.
+                let line = if message % 3 == 0 { line.replace("requestId", "other") } else { line };
+                self.append(&main_of(&session), line);
+            }
+            Step::AppendToAgent { session, message } => {
+                let session = numbered(*session);
+                let line = reply(&session, &message.to_string(), 50)
+                    .replace("\"type\"", "\"isSidechain\":true,\"type\"");
+                self.append(&format!("projects/-src/{session}/subagents/agent-a{message}.jsonl"), line);
+            }
+            Step::Fork { session, to } => {
+                let (session, to) = (numbered(*session), numbered(*to));
+                let origin = format!("\"forkedFrom\":{{\"sessionId\":\"{session}\"}},\"type\"");
+                let lines = self.lines(&main_of(&session));
+                let lines = lines.iter().map(|line| line.replace(&session, &to).replace("\"type\"", &origin));
+                self.write(&main_of(&to), &lines.collect::<Vec<_>>());
+            }
+            Step::Rewrite { session, lines } => {
+                let path = main_of(&numbered(*session));
+                let kept: Vec<_> = self.lines(&path).into_iter().rev().take(*lines).collect();
+                self.write(&path, &kept);
+            }
+            Step::Delete { session } => {
+                let _ = fs::remove_file(self.path(&main_of(&numbered(*session))));
+            }
+            Step::Count => drop(self.engine().usage()),
+            Step::CountInside => drop(self.engine().usage_inside()),
+            Step::Forget => drop(self.engine().forget_usage().unwrap()),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_merged_before_changes_no_answer(steps in prop::collection::vec(some_step(), 1..30)) {
+        let world = World::new();
+        for step in &steps {
+            world.take(step);
+        }
+        let cached = world.reports();
+        // Once more, when nothing has changed.
+        prop_assert_eq!(&world.reports(), &cached);
+        world.remove_cache();
+        prop_assert_eq!(&world.reports(), &cached);
+    }
+}
+
+#[test]
+fn a_cache_that_is_older_than_the_store_is_brought_up_to_date() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    world.total();
+    let cache = world.engine().home().usage_ledger();
+    let old = fs::read(&cache).unwrap();
+    world.write(&main_of(TWO), &[reply(TWO, "2", 7)]);
+    world.total();
+    fs::remove_file(world.path(&main_of(TWO))).unwrap();
+    fs::write(&cache, &old).unwrap();
+    assert_eq!(total(&world.engine().usage()), (2, 12, 1));
+    // One that is newer, or of another store, is not used.
+    fs::remove_file(world.engine().home().usage_store()).unwrap();
+    assert_eq!(world.total(), (1, 5, 0));
+}
+
+#[test]
+fn a_damaged_cache_is_not_used() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5), reply(ONE, "2", 7)]);
+    world.total();
+    let cache = world.engine().home().usage_ledger();
+    let whole = fs::read(&cache).unwrap();
+    for length in 0..whole.len() {
+        fs::write(&cache, &whole[..length]).unwrap();
+        assert!(cache::read(&world.engine()).is_none());
+        let mut changed = whole.clone();
+        changed[length] ^= 1;
+        fs::write(&cache, &changed).unwrap();
+        assert!(cache::read(&world.engine()).is_none());
+    }
+    assert_eq!(world.total(), (2, 12, 0));
+}
+
+#[test]
+fn a_cache_is_not_written_for_every_new_line() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    world.total();
+    let cache = world.engine().home().usage_ledger();
+    let before = fs::read(&cache).unwrap();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5), reply(ONE, "2", 7)]);
+    assert_eq!(total(&world.engine().usage()), (2, 12, 0));
+    assert_eq!(fs::read(&cache).unwrap(), before);
+}
+
+#[test]
+fn what_is_forgotten_is_not_in_the_cache_either() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5).replace("claude-opus-4-8", "secret-model")]);
+    world.total();
+    fs::remove_file(world.path(&main_of(ONE))).unwrap();
+    assert_eq!(world.total(), (1, 5, 1));
+    world.engine().forget_usage().unwrap();
+    assert!(!world.engine().home().usage_ledger().exists());
+    assert_eq!(world.total(), (0, 0, 0));
+    let cache = fs::read(world.engine().home().usage_ledger()).unwrap();
+    assert!(memchr::memmem::find(&cache, b"secret-model").is_none());
+}
+
+#[test]
+fn a_store_of_the_first_layout_keeps_what_it_has() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    world.total();
+    fs::remove_file(world.path(&main_of(ONE))).unwrap();
+    let connection = rusqlite::Connection::open(world.engine().home().usage_store()).unwrap();
+    connection
+        .execute_batch(
+            "DROP INDEX file_revision; ALTER TABLE file DROP COLUMN revision; DROP TABLE store; PRAGMA user_version = 1",
+        )
+        .unwrap();
+    drop(connection);
+    assert_eq!(world.total(), (1, 5, 1));
 }

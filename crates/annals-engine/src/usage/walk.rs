@@ -1,7 +1,7 @@
 //! Finds all transcripts with one look at each: their names say what they are, and nothing is opened.
 
 use std::collections::HashSet;
-use std::fs::{self, DirEntry};
+use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -89,9 +89,6 @@ impl Walk {
     fn add_agents(&mut self, folder: &Path, session: &str) {
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
-            if folders.is_empty() && !folder.is_dir() {
-                continue;
-            }
             for (entry, name) in self.entries(&folder) {
                 if let Some(agent) = agent_of_transcript(&name) {
                     self.add(&entry, Some(session), Some(agent));
@@ -105,13 +102,13 @@ impl Walk {
     /// Adds a regular file; a link is followed.
     fn add(&mut self, entry: &DirEntry, session: Option<&str>, agent: Option<&str>) {
         let path = entry.path();
-        let is_file = |path: &Path| fs::metadata(path).map(|metadata| (metadata.is_file(), metadata));
-        match is_file(&path) {
-            Ok((true, metadata)) => self.found.push(DiskTranscript {
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        match metadata(entry, &path, is_link) {
+            Ok(metadata) if metadata.is_file() => self.found.push(DiskTranscript {
                 state: metadata.into(),
                 session: session.map(str::to_owned),
                 agent: agent.map(str::to_owned),
-                is_link: entry.file_type().is_ok_and(|kind| kind.is_symlink()),
+                is_link,
                 path,
             }),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -121,11 +118,13 @@ impl Walk {
         }
     }
 
-    /// Returns the entries of a folder whose names are text. Other names are not those of transcripts.
+    /// Returns the entries of a folder whose names are text; none if there is no folder. Other names are not those of transcripts.
     fn entries(&mut self, folder: &Path) -> Vec<(DirEntry, String)> {
         let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let entries = entries.unwrap_or_else(|error| {
-            self.errors.push(Error::read(folder, error));
+            if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+                self.errors.push(Error::read(folder, error));
+            }
             Vec::new()
         });
         entries
@@ -134,4 +133,10 @@ impl Walk {
             .map(|(name, entry)| (entry, name))
             .collect()
     }
+}
+
+/// Returns the metadata of what an entry of a folder leads to. On Unix, the folder is still open, which saves looking up its path; Windows
+/// may report an earlier length that way.
+fn metadata(entry: &DirEntry, path: &Path, is_link: bool) -> io::Result<Metadata> {
+    if cfg!(unix) && !is_link { entry.metadata() } else { fs::metadata(path) }
 }

@@ -1,8 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::file::Line;
+use crate::file::{ClientCost, Line};
 use crate::hash::stable_hash;
+use crate::money::Money;
 use crate::reply::{Counters, Flags};
 
 fn flags(set: &[Flag]) -> Flags {
@@ -32,11 +33,11 @@ fn outputs(files: &[CountedFile]) -> Vec<(String, u32)> {
     let output = |response: &Response| {
         (ledger.sessions[response.session as usize].id.clone(), response.count.counters.output)
     };
-    let mut found: Vec<_> = ledger.responses.iter().map(output).collect();
+    let mut found: Vec<_> = ledger.responses().map(|response| output(&response)).collect();
     found.sort();
     let mut reversed: Vec<_> = files.to_vec();
     reversed.reverse();
-    assert_eq!(Ledger::build(reversed).responses.len(), found.len());
+    assert_eq!(Ledger::build(reversed).len(), found.len());
     found
 }
 
@@ -155,7 +156,7 @@ fn an_id_that_is_used_a_hundred_thousand_times_takes_no_time() {
             file(&number.to_string(), &number.to_string(), &lines)
         })
         .collect();
-    assert_eq!(Ledger::build(files).responses.len(), 100_000);
+    assert_eq!(Ledger::build(files).len(), 100_000);
 }
 
 /// Lines with few different ids, as a list of messages, requests, sidechains and outputs.
@@ -176,8 +177,8 @@ fn count_of(lines: &[(u8, Option<u8>, bool, u32)]) -> FileCount {
 
 fn total(files: Vec<CountedFile>) -> (usize, u64) {
     let ledger = Ledger::build(files);
-    let outputs = ledger.responses.iter().map(|response| u64::from(response.count.counters.output));
-    (ledger.responses.len(), outputs.sum())
+    let outputs = ledger.responses().map(|response| u64::from(response.count.counters.output));
+    (ledger.len(), outputs.sum())
 }
 
 proptest! {
@@ -197,4 +198,116 @@ proptest! {
         fork.count.facts.forked_from = Some("s".to_owned());
         prop_assert_eq!(total(vec![fork, named("a", count_of(&lines))]), whole);
     }
+}
+
+/// What a transcript may have: a number that its session, first uuid and fork are made of, whether it is that of an agent, and lines.
+type SomeFile = (u8, bool, bool, Vec<(u8, Option<u8>, bool, u32)>);
+
+fn some_file() -> impl Strategy<Value = SomeFile> {
+    let lines = prop::collection::vec((0..30_u8, prop::option::of(0..2_u8), any::<bool>(), 0..100_u32), 0..4);
+    (0..64_u8, any::<bool>(), any::<bool>(), lines)
+}
+
+/// Returns a file at one of a few paths. Files share sessions, first lines, originals and messages now and then.
+fn file_at(place: u8, (kind, is_agent, is_gone, lines): &SomeFile) -> CountedFile {
+    let mut count = count_of(lines);
+    let session = place % 8;
+    count.facts.first_uuid = if kind % 4 == 0 { u64::from(kind / 16) + 1 } else { 100 + u64::from(place) };
+    count.facts.forked_from = (kind / 4 % 4 == 1).then(|| (kind / 16).to_string());
+    count.facts.cwd = (kind % 2 == 0).then(|| format!("/{kind}"));
+    count.facts.client = (kind % 5 == 0)
+        .then(|| ClientCost { cost: Money::from_picos((*kind).into()), ..ClientCost::default() });
+    CountedFile {
+        path: format!("{place:02}").into(),
+        session: Some(session.to_string()),
+        agent: is_agent.then(|| "a".to_owned()),
+        is_gone: *is_gone,
+        state: [i64::from(*kind), -1, 0, 1 << 40],
+        count,
+    }
+}
+
+/// Returns everything that a ledger says, without the numbers of names, files and sessions.
+fn content(ledger: &Ledger) -> Vec<String> {
+    let name = |id: NameId| ledger.names.text(id).to_owned();
+    let responses = ledger.responses().map(|Response { count, file, session, copies, is_kept }| {
+        assert_eq!(ledger.files[file as usize].session, session);
+        let names = [count.model, count.branch, count.agent, count.tier, count.geography].map(name);
+        let count = with_names(&count, &[]);
+        format!("{:?} {names:?} {count:?} {copies} {is_kept}", ledger.files[file as usize].path)
+    });
+    let files = ledger.files.iter().map(|file| {
+        let session = &ledger.sessions[file.session as usize].id;
+        format!("{:?} {session} {} {} {:?}", file.path, name(file.agent), file.is_gone, file.state)
+    });
+    let sessions = ledger
+        .sessions
+        .iter()
+        .map(|Session { id, project, client, resets, .. }| format!("{id} {project:?} {client:?} {resets:?}"));
+    let (mut responses, mut sessions): (Vec<_>, Vec<_>) = (responses.collect(), sessions.collect());
+    responses.sort();
+    sessions.sort();
+    responses.into_iter().chain(files).chain(sessions).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_ledger_that_is_updated_is_the_one_that_is_built_from_all_files(
+        steps in prop::collection::vec(prop::collection::vec((0..24_u8, prop::option::of(some_file())), 1..8), 1..6)
+    ) {
+        let mut files: std::collections::BTreeMap<u8, CountedFile> = std::collections::BTreeMap::new();
+        let mut ledger = Ledger::default();
+        for step in steps {
+            let changed: HashSet<u8> = step.iter().map(|(place, _)| *place).collect();
+            for (place, file) in &step {
+                match file {
+                    Some(file) => files.insert(*place, file_at(*place, file)),
+                    None => files.remove(place),
+                };
+            }
+            let place_of = |file: u32| ledger.files[file as usize].path.to_str().unwrap().parse::<u8>().unwrap();
+            let all = 0..u32::try_from(ledger.files.len()).unwrap();
+            let outdated: Vec<_> = all.filter(|file| changed.contains(&place_of(*file))).collect();
+            let mut new: Vec<_> = changed.iter().filter_map(|place| files.get(place).cloned()).collect();
+            let affected = ledger.affected(&outdated, &new);
+            let others = affected.iter().map(|file| place_of(*file)).filter(|place| !changed.contains(place));
+            new.extend(others.map(|place| files[&place].clone()).collect::<Vec<_>>());
+            ledger.update(&affected, new);
+            let expected = content(&Ledger::build(files.values().cloned().collect()));
+            prop_assert_eq!(content(&ledger), &expected[..]);
+            ledger = Ledger::decode(ledger.encode()).unwrap();
+            prop_assert_eq!(content(&ledger), &expected[..]);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_as_a_ledger_without_harm(
+        lines in some_lines(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)
+    ) {
+        let file = CountedFile { path: "a".into(), count: count_of(&lines), ..CountedFile::default() };
+        let mut bytes = Ledger::build(vec![file]).encode();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(ledger) = Ledger::decode(bytes) {
+            prop_assert!(ledger.responses().count() <= ledger.len());
+        }
+    }
+}
+
+#[test]
+fn only_groups_with_changes_are_merged_again() {
+    let files: Vec<_> = (0..9)
+        .map(|number: u8| {
+            let id = (number / 3).to_string();
+            file(&number.to_string(), &number.to_string(), &[line(&id, Some(&id), 5)])
+        })
+        .collect();
+    let ledger = Ledger::build(files.clone());
+    assert_eq!(ledger.affected(&[], &[]), []);
+    assert_eq!(ledger.affected(&[4], &files[4..5]), [3, 4, 5]);
+    // A new file connects two groups.
+    let both = file("9", "9", &[line("0", Some("0"), 5), line("2", Some("2"), 5)]);
+    assert_eq!(ledger.affected(&[], &[both]), [0, 1, 2, 6, 7, 8]);
 }

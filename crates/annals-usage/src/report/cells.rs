@@ -181,7 +181,6 @@ impl Cells {
 
     pub(super) fn add(&mut self, response: &Response, priced: &PricedReply) {
         let count = &response.count;
-        let has = |flag| u64::from(count.flags.has(flag));
         self.replies += 1;
         self.tokens.add(&count.counters);
         let is_unfinished = u64::from(!count.flags.has(Flag::Finished));
@@ -189,9 +188,9 @@ impl Cells {
         self.unfinished_output += is_unfinished * u64::from(count.counters.output);
         self.kept += u64::from(response.is_kept);
         self.progress += u64::from(response.is_progress());
-        self.odd += has(Flag::Odd);
-        self.advisor += has(Flag::Advisor);
-        self.fast += has(Flag::Fast);
+        self.odd += u64::from(count.flags.has(Flag::Odd));
+        self.advisor += u64::from(count.flags.has(Flag::Advisor));
+        self.fast += u64::from(count.flags.has(Flag::Fast));
         self.long += u64::from(prompt_is_long(&count.counters));
         self.web_searches += u64::from(count.counters.web_searches);
         self.web_fetches += u64::from(count.counters.web_fetches);

@@ -7,6 +7,7 @@ use foldhash::fast::FixedState;
 use super::{By, ReportOptions, ReportRow};
 use crate::calendar::{Calendar, Period};
 use crate::ledger::{Ledger, Response};
+use crate::names::NameId;
 use crate::reply::NO_TIME;
 use crate::window::{Window, window_of, windows};
 
@@ -65,14 +66,13 @@ impl<'a> Grouper<'a> {
 
     fn of(&mut self, response: &Response) -> Of {
         let count = &response.count;
-        let name = |name: u32| (name != 0).then_some(i64::from(name));
         match self.by {
             By::Day | By::Week | By::Month | By::Block if count.time == NO_TIME => None,
             By::Day | By::Week | By::Month => self.calendar.start_of(count.time),
             By::Session => Some(i64::from(response.session)),
             By::Project => self.projects[response.session as usize],
-            By::Branch => name(count.branch),
-            By::Model => name(count.model),
+            By::Branch => known_name(count.branch),
+            By::Model => known_name(count.model),
             By::Block => window_of(&self.windows, count.time).and_then(|window| i64::try_from(window).ok()),
         }
     }
@@ -91,7 +91,6 @@ impl<'a> Grouper<'a> {
     fn row(&self, of: Of) -> ReportRow {
         let Some(of) = of else { return ReportRow::default() };
         let index = usize::try_from(of).unwrap_or(0);
-        let name = || u32::try_from(of).map_or("", |id| self.ledger.names.text(id)).to_owned();
         match self.by {
             By::Day | By::Week | By::Month => {
                 ReportRow { key: self.calendar.name_of(of), start: Some(of), ..ReportRow::default() }
@@ -105,7 +104,10 @@ impl<'a> Grouper<'a> {
                 }
             }
             By::Project => ReportRow { key: self.project_names[index].to_owned(), ..ReportRow::default() },
-            By::Branch | By::Model => ReportRow { key: name(), ..ReportRow::default() },
+            By::Branch | By::Model => {
+                let name = u32::try_from(of).map_or("", |id| self.ledger.names.text(id));
+                ReportRow { key: name.to_owned(), ..ReportRow::default() }
+            }
             By::Block => {
                 let window = self.windows[index];
                 let key = jiff::Timestamp::from_millisecond(window.start)
@@ -114,6 +116,10 @@ impl<'a> Grouper<'a> {
             }
         }
     }
+}
+
+fn known_name(name: NameId) -> Of {
+    (name != 0).then_some(i64::from(name))
 }
 
 /// Returns the number of the project of each session, and the names of projects.
@@ -138,7 +144,7 @@ fn projects(ledger: &Ledger) -> (Vec<Of>, Vec<&str>) {
 
 /// Returns the windows of all responses, whichever of them the report is about: a window belongs to an account.
 fn all_windows(ledger: &Ledger, options: &ReportOptions) -> Vec<Window> {
-    let times = ledger.responses.iter().map(|response| response.count.time);
+    let times = ledger.responses().map(|response| response.count.time);
     let mut times: Vec<_> = times.filter(|time| *time != NO_TIME).collect();
     times.sort_unstable();
     let mut ends = options.window_ends.clone();

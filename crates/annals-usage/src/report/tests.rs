@@ -167,7 +167,7 @@ proptest! {
         let (one, two) = lines.split_at(lines.len() / 2);
         let ledger = Ledger::build(vec![file("s", one), file("other", two)]);
         let expected = report(&ledger, &by(By::Day)).total.cells;
-        prop_assert_eq!(expected.replies, ledger.responses.len() as u64);
+        prop_assert_eq!(expected.replies, ledger.len() as u64);
         for grouping in [By::Day, By::Week, By::Month, By::Session, By::Project, By::Branch, By::Model, By::Block] {
             for zone in [TimeZone::UTC, TimeZone::get("Asia/Kolkata").unwrap()] {
                 let found = report(&ledger, &ReportOptions { zone, ..by(grouping) });

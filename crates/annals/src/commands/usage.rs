@@ -228,12 +228,16 @@ fn why(
 
 /// Removes what no transcript has any more, after a table of it.
 fn forget(engine: &Engine, args: &UsageForget, global: &Global) -> Result<ExitCode, Failure> {
-    let mut usage = engine.usage();
+    let usage = engine.usage();
     if let Some(error) = usage.store_error {
         return Err(error.into());
     }
-    usage.ledger.responses.retain(|response| response.is_kept);
-    let options = ReportOptions { by: By::Session, zone: TimeZone::system(), ..ReportOptions::default() };
+    let options = ReportOptions {
+        by: By::Session,
+        zone: TimeZone::system(),
+        kept_only: true,
+        ..ReportOptions::default()
+    };
     let report = Report::new(&usage.ledger, &engine.prices()?, &options);
     let replies = report.total.cells.replies;
     if replies == 0 {
