@@ -10,7 +10,7 @@ use jiff::Zoned;
 use rusqlite::Connection;
 
 use super::TextFilter;
-use super::facts::Facts;
+use super::facts::{Facts, FactsReader};
 use super::index::NameKind;
 use crate::catalog::FileFilter;
 
@@ -91,7 +91,7 @@ impl Conditions {
                 conditions.documents.push(Alternatives { tests, is_negated });
             }
         }
-        // The files of a document are looked up, so that they are asked for last.
+        // A document may have several files, so that they are asked for last.
         conditions.documents.sort_by_key(|alternatives| matches!(alternatives.tests[..], [Test::File(_)]));
         let other_roots = other_roots(connection, roots)?;
         if !other_roots.is_empty() {
@@ -116,18 +116,18 @@ impl Conditions {
         &self,
         document: i64,
         facts: &Facts,
-        connection: &Connection,
+        reader: &FactsReader<'_>,
     ) -> rusqlite::Result<bool> {
         for Alternatives { tests, is_negated } in &self.documents {
             let mut holds = false;
             for test in tests {
-                holds = holds || test.holds(document, facts, connection)?;
+                holds = holds || test.holds(document, facts, reader)?;
             }
             if holds == *is_negated {
                 return Ok(false);
             }
         }
-        Ok(self.file(document, facts, connection)?.is_some())
+        Ok(self.file(document, facts, reader.connection)?.is_some())
     }
 
     /// Returns the first file of a document that is searched.
@@ -164,14 +164,14 @@ impl Conditions {
 }
 
 impl Test {
-    fn holds(&self, document: i64, facts: &Facts, connection: &Connection) -> rusqlite::Result<bool> {
+    fn holds(&self, document: i64, facts: &Facts, reader: &FactsReader<'_>) -> rusqlite::Result<bool> {
         let is_one = |names: &Numbers, name: Option<i64>| name.is_some_and(|name| has(names, name));
         Ok(match self {
             Self::Tool(names) => is_one(names, facts.tool),
             Self::Project(names) => is_one(names, facts.project),
             Self::Branch(names) => is_one(names, facts.branch),
             Self::Model(names) => is_one(names, facts.model),
-            Self::File(names) => facts.has_files && touches(document, names, connection)?,
+            Self::File(names) => reader.has_file(document, |file| has(names, file))?,
             Self::Role(role) => facts.role == Some(*role),
             Self::Parts(parts) => facts.part.is_some_and(|part| parts.contains(&part)),
             Self::IsError => facts.is_error,
@@ -184,18 +184,6 @@ impl Test {
 /// Returns whether numbers in order have a number.
 fn has(numbers: &Numbers, number: i64) -> bool {
     numbers.binary_search(&number).is_ok()
-}
-
-/// Returns whether a document is about one of some files.
-fn touches(document: i64, names: &Numbers, connection: &Connection) -> rusqlite::Result<bool> {
-    let mut statement = connection.prepare_cached("SELECT name FROM touched WHERE document = ?1")?;
-    let mut rows = statement.query([document])?;
-    while let Some(row) = rows.next()? {
-        if has(names, row.get(0)?) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Returns the name by which filters are alternatives.

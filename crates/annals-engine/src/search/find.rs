@@ -1,7 +1,6 @@
 //! Finds documents, ranks them, and shows them with text from their transcripts.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 
@@ -63,7 +62,8 @@ pub(super) fn find(
             return Ok(Err(Error::new(ErrorKind::Query { reason: error.to_string() })));
         }
     };
-    let facts = RefCell::new(FactsReader::new(&connection)?);
+    index.known_blocks.borrow_mut().refresh(&connection)?;
+    let facts = FactsReader::new(&connection, &index.known_blocks);
     let search = Search { index, connection: &connection, query, conditions, start, facts };
     let Matches { total, candidates, ranking } = search.matches(options.order)?;
     let mut shower = Shower {
@@ -129,7 +129,7 @@ struct Search<'s> {
     query: &'s Query,
     conditions: Conditions,
     start: SearchCursor,
-    facts: RefCell<FactsReader<'s>>,
+    facts: FactsReader<'s>,
 }
 
 /// What matches.
@@ -237,7 +237,7 @@ impl Search<'_> {
 
     /// Returns what is known of a document. Damage that SQLite does not notice may find a document that there is not.
     fn facts(&self, id: i64) -> rusqlite::Result<Option<Facts>> {
-        self.facts.borrow_mut().of(id)
+        self.facts.of(id)
     }
 
     /// Returns a document with its score.
@@ -319,12 +319,11 @@ impl Search<'_> {
             return Ok(());
         }
         let mut excluded = next()?;
-        let mut all = FactsReader::new(connection)?;
-        all.each_up_to(newest, |id, facts| {
+        self.facts.each_up_to(newest, |id, facts| {
             while excluded.is_some_and(|excluded| excluded < id) {
                 excluded = next()?;
             }
-            if excluded != Some(id) && self.conditions.hold(id, facts, connection)? {
+            if excluded != Some(id) && self.conditions.hold(id, facts, &self.facts)? {
                 each(id)?;
             }
             Ok(())
@@ -332,7 +331,7 @@ impl Search<'_> {
     }
 
     fn holds(&self, id: i64) -> rusqlite::Result<bool> {
-        self.facts(id)?.map_or(Ok(false), |facts| self.conditions.hold(id, &facts, self.connection))
+        self.facts(id)?.map_or(Ok(false), |facts| self.conditions.hold(id, &facts, &self.facts))
     }
 
     /// Returns the term of the query, if it has no other and FTS5 looks for one token.
