@@ -53,36 +53,30 @@ impl Facts {
     fn parse(record: &[u8]) -> Option<Self> {
         let record: &[u8; WIDTH] = record.try_into().ok()?;
         let (words, time) = record.split_at(WIDTH - 8);
-        let mut words = words.as_chunks::<4>().0.iter();
-        let [flags, part, role, _] = *words.next()?;
-        let mut number = || words.next().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        let (file, tokens) = (number().into(), number());
-        let mut name = || Some(i64::from(number())).filter(|name| *name > 0);
-        let time = Some(i64::from_le_bytes(time.try_into().ok()?));
+        let &[[flags, part, role, _], file, tokens, tool, project, branch, model]: &[[u8; 4]; 7] =
+            words.as_chunks().0.try_into().ok()?;
+        let time = i64::from_le_bytes(time.try_into().ok()?);
         (flags & EXISTS > 0).then(|| Self {
-            file,
+            file: u32::from_le_bytes(file).into(),
             part: part_at(part.into()),
             role: role_at(role.into()),
             is_error: flags & IS_ERROR > 0,
             has_copies: flags & HAS_COPIES > 0,
-            time: time.filter(|time| *time != NO_TIME),
-            tokens,
-            tool: name(),
-            project: name(),
-            branch: name(),
-            model: name(),
+            time: Some(time).filter(|time| *time != NO_TIME),
+            tokens: u32::from_le_bytes(tokens),
+            tool: parse_name(tool),
+            project: parse_name(project),
+            branch: parse_name(branch),
+            model: parse_name(model),
         })
     }
 
     /// Writes a record. Fails if a number of the index does not fit.
     fn write(&self, record: &mut [u8; WIDTH]) -> rusqlite::Result<()> {
         let Self { is_error, has_copies, tool, project, branch, model, .. } = *self;
-        let flag = |is_set, flag| if is_set { flag } else { 0 };
-        let flags = EXISTS | flag(is_error, IS_ERROR) | flag(has_copies, HAS_COPIES);
-        let small = |number: usize| u8::try_from(number).unwrap_or(u8::MAX);
-        let part = small(self.part.map_or(usize::MAX, part_number));
-        let role = small(self.role.map_or(usize::MAX, role_number));
-        record[..4].copy_from_slice(&[flags, part, role, 0]);
+        let flags = EXISTS | u8::from(is_error) * IS_ERROR | u8::from(has_copies) * HAS_COPIES;
+        let (part, role) = (self.part.map(part_number), self.role.map(role_number));
+        record[..4].copy_from_slice(&[flags, number_or_none(part), number_or_none(role), 0]);
         let names = [tool, project, branch, model].map(Option::unwrap_or_default);
         let numbers = [self.file, self.tokens.into()].into_iter().chain(names);
         for (number, bytes) in numbers.zip(record[4..].as_chunks_mut::<4>().0) {
@@ -93,6 +87,16 @@ impl Facts {
         record[WIDTH - 8..].copy_from_slice(&self.time.unwrap_or(NO_TIME).to_le_bytes());
         Ok(())
     }
+}
+
+/// Returns the number of a name; 0 is none.
+fn parse_name(bytes: [u8; 4]) -> Option<i64> {
+    Some(i64::from(u32::from_le_bytes(bytes))).filter(|name| *name > 0)
+}
+
+/// Returns a small number as it is stored; the largest is none.
+fn number_or_none(number: Option<usize>) -> u8 {
+    number.and_then(|number| u8::try_from(number).ok()).unwrap_or(u8::MAX)
 }
 
 /// Returns the block of a document, and its number in the block.
@@ -116,12 +120,13 @@ impl Block {
     /// Reads a block; an empty one if the index has none with this number.
     fn read(connection: &Connection, number: i64) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare_cached("SELECT records, files FROM facts WHERE block = ?1")?;
-        let read = |row: &Row<'_>| {
-            let files = row.get_ref(1)?.as_blob()?.as_chunks::<{ Self::FILE }>().0.iter();
-            let files = files.map(|[number, name @ ..]| (*number, u32::from_le_bytes(*name))).collect();
-            Ok(Self { records: row.get(0)?, files })
-        };
-        Ok(statement.query_row([number], read).optional()?.unwrap_or_default())
+        Ok(statement.query_row([number], Self::of_row).optional()?.unwrap_or_default())
+    }
+
+    fn of_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let files = row.get_ref(1)?.as_blob()?.as_chunks::<{ Self::FILE }>().0.iter();
+        let files = files.map(|[number, name @ ..]| (*number, u32::from_le_bytes(*name))).collect();
+        Ok(Self { records: row.get(0)?, files })
     }
 
     /// Stores a block. One without documents is removed.

@@ -37,7 +37,6 @@ use rusqlite::{
 use super::document::Subject;
 use super::facts::{ChangedFacts, Facts, KnownBlocks, used_names};
 use super::listing::{Listing, Stamp, stamp};
-use super::word_relevance::CREATE_PLACES;
 use crate::database::{move_away, move_back, remove_file, version};
 use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
@@ -213,14 +212,13 @@ impl Index {
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "cache_size", -READ_CACHE)?;
         let Some(index) = Self::of_this_version(connection)? else { return Ok(None) };
-        index.prepare_to_search()?;
+        index.prepare_to_search();
         index.connection.pragma_update(None, "query_only", true)?;
         Ok(Some(Self { open_files: Self::files_at(path), ..index }))
     }
 
     /// Returns which files are at a path: the database, and the file that processes share while one of them has it open.
     fn files_at(path: &Path) -> Option<[FileIdentity; 2]> {
-        let identity = |path: &Path| FileState::of(path).ok().flatten().map(|state| state.identity);
         Some([identity(path)?, identity(&path.with_extension("sqlite-shm"))?])
     }
 
@@ -234,25 +232,22 @@ impl Index {
     pub(super) fn open_write_protected(path: &Path) -> rusqlite::Result<Option<Self>> {
         let flags =
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let unsafe_in_uri = |byte: u8| !byte.is_ascii_alphanumeric() && !b"/._-".contains(&byte);
         let mut uri = "file:".to_owned();
         for &byte in path_bytes(path) {
-            if unsafe_in_uri(byte) {
-                let _ = write!(uri, "%{byte:02x}");
-            } else {
+            if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
                 uri.push(char::from(byte));
+            } else {
+                let _ = write!(uri, "%{byte:02x}");
             }
         }
         uri.push_str("?immutable=1");
         let index = Self::of_this_version(Connection::open_with_flags(uri, flags)?)?;
-        index.as_ref().map_or(Ok(()), Self::prepare_to_search)?;
-        Ok(index)
+        Ok(index.inspect(Self::prepare_to_search))
     }
 
     /// Makes what searches need of a connection.
-    fn prepare_to_search(&self) -> rusqlite::Result<()> {
+    fn prepare_to_search(&self) {
         self.connection.set_prepared_statement_cache_capacity(32);
-        self.connection.execute_batch(CREATE_PLACES)
     }
 
     fn of_this_version(connection: Connection) -> rusqlite::Result<Option<Self>> {
@@ -434,11 +429,9 @@ impl Index {
     /// Returns whether at least `many` documents match an expression of FTS5. They are counted once, not in each search.
     pub(super) fn has_many(&self, expression: String, many: u64) -> rusqlite::Result<bool> {
         let state = "SELECT last_document, last_document - documents FROM settings";
-        let state = |connection: &Connection| {
-            connection.prepare_cached(state)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
-        };
+        let mut state = self.connection.prepare_cached(state)?;
         let mut counted = self.counted.borrow_mut();
-        counted.take_state(state(&self.connection)?);
+        counted.take_state(state.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?);
         if let Some(known) = counted.have_many.get(&expression) {
             return Ok(*known);
         }
@@ -459,7 +452,7 @@ impl Index {
         if paths.is_empty() {
             return Ok(());
         }
-        let remove = |change: &mut Change<'_>| {
+        self.change(|change| {
             for path in paths {
                 if let Some(file) = change.file(path)? {
                     change.remove_documents(file)?;
@@ -468,8 +461,7 @@ impl Index {
                 }
             }
             Ok(())
-        };
-        self.change(remove)
+        })
     }
 
     /// Changes the index, all or nothing.
@@ -524,12 +516,11 @@ impl Index {
         // A negative number says that everything is merged; FTS5 goes on with positive ones.
         let mut pages = -MERGED_PAGES;
         loop {
-            let changes = || self.connection.query_row("SELECT total_changes()", [], |row| row.get(0));
-            let before: i64 = changes()?;
+            let before = self.connection.total_changes();
             kill_point();
             self.connection.execute("INSERT INTO text (text, rank) VALUES ('merge', ?1)", params![pages])?;
             // The command itself is one change.
-            if changes()? - before < 2 {
+            if self.connection.total_changes() - before < 2 {
                 return self.shrink();
             }
             pages = MERGED_PAGES;
@@ -615,6 +606,11 @@ fn writing_connection(path: &Path) -> rusqlite::Result<Connection> {
 /// Copies what is in the write-ahead log into the database, and empties the log.
 fn write_log_back(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+/// Returns which file is at a path, if that is known.
+fn identity(path: &Path) -> Option<FileIdentity> {
+    FileState::of(path).ok().flatten().map(|state| state.identity)
 }
 
 /// Returns whether SQLite could not write to the folder of a database: it is write-protected, or its disk is full, which is an
@@ -874,11 +870,13 @@ impl Change<'_> {
         }
         let find = "SELECT id FROM names WHERE kind = ?1 AND name = ?2";
         let known = self.one(find, params![kind as i64, name])?;
-        let insert = || {
-            self.execute("INSERT INTO names (kind, name) VALUES (?1, ?2)", params![kind as i64, name])?;
-            Ok::<_, rusqlite::Error>(self.transaction.last_insert_rowid())
+        let id = match known {
+            Some(id) => id,
+            None => {
+                self.execute("INSERT INTO names (kind, name) VALUES (?1, ?2)", params![kind as i64, name])?;
+                self.transaction.last_insert_rowid()
+            }
         };
-        let id = known.map_or_else(insert, Ok)?;
         self.names.entry(kind).or_default().insert(name.to_owned(), id);
         Ok(id)
     }
@@ -924,10 +922,11 @@ impl Change<'_> {
     fn move_to_copy(&mut self, document: i64) -> rusqlite::Result<bool> {
         let copy = "SELECT file, offset, length, has_subject FROM copies WHERE document = ?1 \
                     ORDER BY file, offset LIMIT 1";
-        let read = |row: &Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]);
-        let copy: Option<[i64; 4]> =
-            self.transaction.prepare_cached(copy)?.query_row([document], read).optional()?;
-        let Some([file, offset, length, has_subject]) = copy else { return Ok(false) };
+        let copy = self
+            .transaction
+            .prepare_cached(copy)?
+            .query_row([document], |row| Ok([row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?]));
+        let Some([file, offset, length, has_subject]) = copy.optional()? else { return Ok(false) };
         self.execute(
             "UPDATE documents SET file = ?2, offset = ?3, length = ?4, has_subject = ?5 WHERE id = ?1",
             [document, file, offset, length, has_subject],

@@ -15,6 +15,7 @@ use testkit::generate::{self, Random};
 use testkit::transcript::Transcript;
 
 use super::facts::FactsReader;
+use super::term_matches::TermMatches;
 use super::*;
 use crate::catalog::Activities;
 use crate::fold::{self, AnyFold};
@@ -178,7 +179,7 @@ fn dump(path: &Path) -> BTreeMap<i64, String> {
         assert!(facts.has_copies || !has_copies, "{facts:?}");
         let size = "SELECT sz FROM text_docsize WHERE id = ?1";
         let size: Vec<u8> = connection.query_row(size, [document], |row| row.get(0)).unwrap();
-        assert_eq!(word_relevance::Varints(&size).sum::<u64>(), u64::from(facts.tokens), "{facts:?}");
+        assert_eq!(postings::Varints(&size).sum::<u64>(), u64::from(facts.tokens), "{facts:?}");
         let mut files = BTreeSet::new();
         facts_of.has_file(document, |file| !files.insert(name(file))).unwrap();
         let names = [facts.tool, facts.project, facts.branch, facts.model].map(|number| number.map(name));
@@ -654,13 +655,23 @@ fn many_matches_are_the_same_however_they_are_found() {
     assert_eq!((oldest("kettle"), oldest("\"a kettle\"")), (newest.clone(), newest));
 }
 
+/// Returns how well some of the documents that have a term match.
+fn relevance_of(found: &TermMatches, documents: &[i64], facts: &FactsReader<'_>) -> Vec<(i64, f64)> {
+    let tokens = |document| facts.of(document).unwrap().unwrap().tokens;
+    let counts = found.counts_in(documents);
+    counts.map(|(document, counts)| (document, found.relevance(counts, tokens(document)))).collect()
+}
+
 #[test]
-fn one_word_is_ranked_as_fts5_ranks_it() {
+fn one_term_is_found_and_ranked_as_fts5_finds_and_ranks_it() {
     let world = World::new();
     for (session, seed) in [(FIRST, 3), (SECOND, 4)] {
         generate::session(&mut fs::File::create(world.path(session)).unwrap(), seed, 200_000).unwrap();
     }
     world.write("third", session("third").user("u8", "a user of `user_name` and UserName"));
+    world.update();
+    // Its places need several pages.
+    world.write("fourth", Transcript::session("fourth").user("u9", "the user ".repeat(20_000)));
     world.update();
     // Documents that were removed count no more.
     world.write(SECOND, session(SECOND));
@@ -670,31 +681,43 @@ fn one_word_is_ranked_as_fts5_ranks_it() {
     let known = RefCell::default();
     let facts = FactsReader::new(connection, &known);
     let mut ranked = 0;
-    for word in ["user", "\"user\"", "name", "kettle", "the", "error", "to", "沸騰", "nowhere"] {
+    for word in [
+        "user",
+        "\"user\"",
+        "name",
+        "kettle",
+        "the",
+        "error",
+        "to",
+        "沸騰",
+        "nowhere",
+        "user_name",
+        "UserName",
+        "\"a user\"",
+        "\"user of\"",
+        "\"why does the kettle not\"",
+        "\"the the\"",
+        "src/main.rs:42",
+        "getUserName",
+        "\"user a\"",
+    ] {
         let query = Query::parse(word).unwrap();
         let Some(annals_search::Expression::Term(term)) = query.expression() else { panic!("{word}") };
-        assert!(term.is_one_token(), "{word}");
         let sql = "SELECT rowid, -bm25(text, 1.0, 0.7) FROM text WHERE text MATCH ?1 ORDER BY rowid";
         let mut statement = connection.prepare(sql).unwrap();
         let expected = statement.query_map([term.fts_match()], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let expected: Vec<(i64, f64)> = expected.collect::<Result<_, _>>().unwrap();
         let documents: Vec<i64> = expected.iter().map(|(document, _)| *document).collect();
-        let relevance = |documents: &[i64]| {
-            let words = word_relevance::WordRelevance::of(connection, term).unwrap();
-            let counts = words.counts_in(documents).map(|(document, count)| {
-                let tokens = facts.of(document).unwrap().unwrap().tokens;
-                (document, words.relevance(count, tokens))
-            });
-            counts.collect::<Vec<_>>()
-        };
-        let found = relevance(&documents);
-        assert_eq!(found.len(), expected.len(), "{word}");
-        for (found, expected) in found.iter().zip(&expected) {
+        let found = TermMatches::of(connection, term).unwrap();
+        assert_eq!(found.documents(), documents, "{word}");
+        let ranked_by_term = relevance_of(&found, &documents, &facts);
+        assert_eq!(ranked_by_term.len(), expected.len(), "{word}");
+        for (found, expected) in ranked_by_term.iter().zip(&expected) {
             assert_eq!(found.0, expected.0, "{word}");
             assert!((found.1 / expected.1 - 1.0).abs() < 1e-12, "{word}: {found:?} {expected:?}");
         }
         let every_other: Vec<i64> = documents.iter().copied().step_by(2).collect();
-        let found = relevance(&every_other);
+        let found = relevance_of(&found, &every_other, &facts);
         assert_eq!(found.iter().map(|(document, _)| *document).collect::<Vec<_>>(), every_other, "{word}");
         ranked += expected.len();
     }
@@ -1266,9 +1289,9 @@ fn with_result(transcript: Transcript) -> Transcript {
 fn purging_one_of_two_copies_leaves_no_name_that_only_it_had() {
     for purged_is_first in [true, false] {
         let world = World::new();
-        let input = json!({"file_path": "/zanzibarfile"});
+        let input = json!({"notebook_path": "/zanzibarfile"});
         let call = Transcript::session(FIRST)
-            .assistant("a1", |reply| reply.text("I look").tool("t1", "Zanzibartool", input));
+            .assistant("a1", |reply| reply.text("I look").tool("t1", "NotebookRead", input));
         let mut sessions = [(FIRST, with_result(call)), (SECOND, with_result(Transcript::session(SECOND)))];
         sessions.sort_by_key(|(session, _)| (*session == FIRST) != purged_is_first);
         for (session, transcript) in sessions {
@@ -1276,12 +1299,12 @@ fn purging_one_of_two_copies_leaves_no_name_that_only_it_had() {
             world.update();
         }
         assert_eq!(world.search("brew", &flat()).total, 1);
-        assert_eq!(world.search("brew tool:zanzibartool file:zanzibarfile", &flat()).total, 1);
+        assert_eq!(world.search("brew tool:notebookread file:zanzibarfile", &flat()).total, 1);
         fs::remove_file(world.path(FIRST)).unwrap();
         forget(&world.engine(), &world.path(FIRST)).unwrap();
         assert_eq!(world.search("brew", &flat()).total, 1);
-        assert_eq!(world.search("brew tool:zanzibartool", &flat()).total, 0);
-        for name in ["Zanzibartool", "zanzibarfile"] {
+        assert_eq!(world.search("brew tool:notebookread", &flat()).total, 0);
+        for name in ["NotebookRead", "zanzibarfile"] {
             assert!(!is_in_files_of_index(&world, name), "{name}");
         }
         assert_like_new(&world);
