@@ -74,6 +74,9 @@ pub(crate) struct Args {
     /// Builds the search index of a config folder in another folder and prints what it took
     #[arg(long, hide = true, num_args = 2, value_names = ["DIR", "HOME"])]
     index_of: Option<Vec<PathBuf>>,
+    /// Times searches in the index of a config folder that another folder has, and writes the answers to a file
+    #[arg(long, hide = true, num_args = 3, value_names = ["DIR", "HOME", "FILE"])]
+    searches_of: Option<Vec<PathBuf>>,
     /// Serves a config folder over HTTP and prints the address
     #[arg(long, hide = true, value_name = "DIR")]
     serve: Option<PathBuf>,
@@ -118,6 +121,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if let Some([root, home]) = args.index_of.as_deref() {
         return search::print_build(root, home);
+    }
+    if let Some([root, home, answers]) = args.searches_of.as_deref() {
+        return search::print_searches(root, home, answers);
     }
     if let Some(root) = &args.serve {
         return server::serve(root);

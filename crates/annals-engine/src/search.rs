@@ -1,7 +1,7 @@
 //! Search: everything that was said, thought, called and printed in sessions, found by words.
 //!
 //! [`document`] decides which texts an entry gives, [`index`] stores their words, [`mod@update`] reads what was appended to
-//! transcripts since the last time, with [`listing`] to notice that nothing was, and [`find`] answers queries; [`filter`] has their filters, [`facts`] what they ask about documents, [`word_relevance`] how well one word matches. [`mod@scan`] searches the transcripts
+//! transcripts since the last time, with [`listing`] to notice that nothing was, and [`find`] answers queries; [`filter`] has their filters, [`facts`] what they ask about documents, [`term_matches`] which have one term and how well they match, from [`postings`]. [`mod@scan`] searches the transcripts
 //! themselves. [`spilled`] reads output that stands in files of its own. What words and queries are is decided by
 //! `annals-search`. The index has no texts: what a hit shows is read from its transcript, and a hit whose transcript does not
 //! have that text any more is left out.
@@ -12,10 +12,11 @@ mod filter;
 mod find;
 mod index;
 mod listing;
+mod postings;
 mod scan;
 mod spilled;
+mod term_matches;
 mod update;
-mod word_relevance;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
-use std::io::{BufWriter, Read as _, Write as _};
+use std::io::{self, BufWriter, Read as _, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use annals_api::Masking;
-use annals_engine::{Engine, Home, IndexOptions, Roots, SearchOptions};
+use annals_engine::{Engine, Home, IndexOptions, Roots, SearchAnswer, SearchOptions};
 use annals_search::Query;
 use annals_server::{Options, Server};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use memchr::memmem;
 use testkit::generate::{self, Random};
 
@@ -48,8 +50,7 @@ pub(super) fn run(scratch: &Path, corpus: Option<&Path>, rounds: usize) -> Outco
     println!("\nsearch: {} transcripts, {:.0} MB", files.len(), megabytes(total));
     let home = scratch.join("index");
     build(&root, &home)?;
-    let engine = Engine::open(Roots::given(vec![root.clone()])?, Home::at(&home));
-    let words = queries(&engine, &files)?;
+    let words = queries(&Searched::in_index(&root, &home)?, &files)?;
     programs(&root, &home, &words, rounds)?;
     // What is appended goes to a session of its own, so that a corpus that was given stays as it is.
     let appended = scratch.join("appended");
@@ -122,17 +123,30 @@ impl Kinds {
     }
 }
 
-/// Times queries of each kind. Returns words that are found, rare ones and frequent ones.
-fn queries(engine: &Engine, files: &[PathBuf]) -> Result<Vec<String>, Box<dyn std::error::Error>> {
-    let filter = Masking::default();
+/// Something to search in.
+struct Searched {
+    engine: Engine,
+    masking: Masking,
+}
+
+impl Searched {
+    fn in_index(root: &Path, home: &Path) -> Result<Self, Box<dyn std::error::Error>> {
+        let engine = Engine::open(Roots::given(vec![root.to_owned()])?, Home::at(home));
+        Ok(Self { engine, masking: Masking::default() })
+    }
+
+    fn ask(&self, query: &str, options: &SearchOptions) -> Result<SearchAnswer, Box<dyn std::error::Error>> {
+        Ok(self.engine.search(&Query::parse(query)?, &self.masking, options)?)
+    }
+}
+
+/// Samples queries of each kind from transcripts.
+fn sampled(searched: &Searched, files: &[PathBuf]) -> Result<Kinds, Box<dyn std::error::Error>> {
     let samples = Samples::of(files)?;
-    let ask = |query: &str, options: &SearchOptions| -> Result<_, Box<dyn std::error::Error>> {
-        Ok(engine.search(&Query::parse(query)?, &filter, options)?)
-    };
     let count = SearchOptions { limit: 1, ..SearchOptions::default() };
     let mut kinds = Kinds::default();
     for word in &samples.words {
-        match ask(word, &count)?.total {
+        match searched.ask(word, &count)?.total {
             0 => continue,
             1..=500 => kinds.add("01 rare word", word.clone()),
             501..=4_000 => kinds.add("02 word with up to 4,000 hits", word.clone()),
@@ -140,6 +154,8 @@ fn queries(engine: &Engine, files: &[PathBuf]) -> Result<Vec<String>, Box<dyn st
                 kinds.add("03 frequent word", word.clone());
                 kinds.add("09 frequent word, filtered", format!("{word} role:user after:2025-01-01"));
                 kinds.add("10 frequent word, a tool", format!("{word} tool:bash"));
+                kinds.add("12 frequent word, files", format!("{word} file:src"));
+                kinds.add("13 frequent word, sessions", format!("{word} session:1"));
             }
         }
         if word.len() > 5 && word.is_ascii() {
@@ -148,7 +164,7 @@ fn queries(engine: &Engine, files: &[PathBuf]) -> Result<Vec<String>, Box<dyn st
         }
     }
     for phrase in &samples.phrases {
-        match ask(phrase, &count)?.total {
+        match searched.ask(phrase, &count)?.total {
             0 => {}
             1..=500 => kinds.add("04 rare phrase", phrase.clone()),
             501..=4_000 => kinds.add("05 phrase with up to 4,000 hits", phrase.clone()),
@@ -156,6 +172,58 @@ fn queries(engine: &Engine, files: &[PathBuf]) -> Result<Vec<String>, Box<dyn st
         }
     }
     samples.pairs.iter().for_each(|pair| kinds.add("07 two Chinese characters", pair.clone()));
+    Ok(kinds)
+}
+
+/// Times queries of each kind in an index that exists, and writes the answers to a file, so that those of two builds can be compared.
+pub(super) fn print_searches(root: &Path, home: &Path, answers: &Path) -> Outcome {
+    let searched = Searched::in_index(root, home)?;
+    let kinds = sampled(&searched, &transcripts(&root.join("projects"))?)?;
+    let mut out = BufWriter::new(File::create(answers)?);
+    let now = "2026-11-01T00:00:00Z".parse::<Timestamp>()?.to_zoned(TimeZone::UTC);
+    for query in kinds.0.values().flatten() {
+        for per_session in [Some(3), None] {
+            let options = SearchOptions { per_session, now: now.clone(), ..SearchOptions::default() };
+            write_answer(&mut out, query, &searched.ask(query, &options)?)?;
+        }
+    }
+    out.flush()?;
+    time_queries(&searched, &kinds)
+}
+
+/// Writes what an answer has, but for the last digits of scores, in which sums in another order differ.
+fn write_answer(out: &mut dyn io::Write, query: &str, answer: &SearchAnswer) -> Outcome {
+    let SearchAnswer { total, sessions, ranking, corrections, .. } = answer;
+    writeln!(out, "{query}: {total} in {sessions} {ranking:?} {corrections:?}")?;
+    for hit in &answer.hits {
+        let (path, text) = (hit.file.path.display(), &hit.snippet.text);
+        writeln!(
+            out,
+            "  {:.9} {path} {:?} {:?} {} {text:?}",
+            hit.score, hit.entry, hit.part, hit.in_session
+        )?;
+    }
+    Ok(())
+}
+
+/// Times queries of each kind. Returns words that are found, rare ones and frequent ones.
+fn queries(searched: &Searched, files: &[PathBuf]) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let kinds = sampled(searched, files)?;
+    time_queries(searched, &kinds)?;
+    let begun = Instant::now();
+    let needle = memmem::Finder::new("a phrase that stands nowhere");
+    let found =
+        files.iter().filter(|path| fs::read(path).is_ok_and(|bytes| needle.find(&bytes).is_some())).count();
+    println!(
+        "a scan of all bytes, for comparison: {:.0} ms ({found} hits)",
+        begun.elapsed().as_secs_f64() * 1e3
+    );
+    let words = kinds.0.iter().filter(|(kind, _)| kind.ends_with("word")).map(|(_, words)| words);
+    Ok(words.flat_map(|words| words.iter().take(COLD)).cloned().collect())
+}
+
+/// Prints the time of queries of each kind.
+fn time_queries(searched: &Searched, kinds: &Kinds) -> Outcome {
     println!(
         "{:<34} {:>7} {:>10} {:>9} {:>9} {:>9} {:>9}",
         "ms of CPU", "queries", "mean hits", "p50", "p95", "flat p50", "flat p95"
@@ -166,10 +234,10 @@ fn queries(engine: &Engine, files: &[PathBuf]) -> Result<Vec<String>, Box<dyn st
         for query in queries {
             for (times, per_session) in times.iter_mut().zip([Some(3), None]) {
                 let options = SearchOptions { per_session, ..SearchOptions::default() };
-                hits += ask(query, &options)?.total;
+                hits += searched.ask(query, &options)?.total;
                 for _ in 0..REPEATED {
                     let begun = cpu_of_thread()?;
-                    ask(query, &options)?;
+                    searched.ask(query, &options)?;
                     times.push((cpu_of_thread()? - begun) * 1e3);
                 }
             }
@@ -186,16 +254,7 @@ fn queries(engine: &Engine, files: &[PathBuf]) -> Result<Vec<String>, Box<dyn st
             percentile(flat, 95)
         );
     }
-    let begun = Instant::now();
-    let needle = memmem::Finder::new("a phrase that stands nowhere");
-    let found =
-        files.iter().filter(|path| fs::read(path).is_ok_and(|bytes| needle.find(&bytes).is_some())).count();
-    println!(
-        "a scan of all bytes, for comparison: {:.0} ms ({found} hits)",
-        begun.elapsed().as_secs_f64() * 1e3
-    );
-    let words = kinds.0.iter().filter(|(kind, _)| kind.ends_with("word")).map(|(_, words)| words);
-    Ok(words.flat_map(|words| words.iter().take(COLD)).cloned().collect())
+    Ok(())
 }
 
 /// Times `annals search` from its start to its end: with the index, and without it beside ripgrep.

@@ -87,26 +87,33 @@ impl Activity {
 #[derive(Debug)]
 pub struct FileFilter {
     wanted: String,
+    is_from_root: bool,
 }
 
 impl FileFilter {
     /// Takes a path, of this system or another.
     pub fn new(wanted: &str) -> Self {
-        Self { wanted: plain(wanted) }
+        let wanted = plain(wanted);
+        Self { is_from_root: is_from_root(&wanted), wanted }
     }
 
     /// Returns whether a file is the wanted one, or in the wanted folder. A relative path belongs to `cwd`.
     pub fn matches(&self, file: &str, cwd: Option<&str>) -> bool {
         let file = plain(file);
-        let file = match cwd {
-            Some(cwd) if !is_from_root(&file) => format!("{}/{file}/", plain(cwd)),
-            _ => format!("{file}/"),
-        };
-        if is_from_root(&self.wanted) {
-            file.starts_with(&format!("{}/", self.wanted))
-        } else {
-            format!("/{file}").contains(&format!("/{}/", self.wanted))
+        match cwd {
+            Some(cwd) if !is_from_root(&file) => self.is_in(&format!("{}/{file}", plain(cwd))),
+            _ => self.is_in(&file),
         }
+    }
+
+    /// Returns whether a plain path has the names of the wanted one: at its start if that is one from the root, anywhere otherwise.
+    fn is_in(&self, file: &str) -> bool {
+        let names = file.match_indices('/').map(|(slash, _)| slash + 1);
+        let mut starts = std::iter::once(0).chain(names.filter(|_| !self.is_from_root));
+        starts.any(|start| {
+            let rest = file[start..].strip_prefix(&self.wanted);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
     }
 
     /// Returns whether a path is the wanted one.
@@ -118,7 +125,7 @@ impl FileFilter {
     pub(crate) fn is_file(&self, file: &str) -> bool {
         let file = plain(file);
         file == self.wanted
-            || (!is_from_root(&self.wanted) && format!("/{file}").ends_with(&format!("/{}", self.wanted)))
+            || (!self.is_from_root && format!("/{file}").ends_with(&format!("/{}", self.wanted)))
     }
 
     /// Returns the one spelling by which files are compared.

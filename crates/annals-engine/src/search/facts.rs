@@ -1,19 +1,21 @@
-//! What filters and ranking ask about documents: who said what, when, where and with which tool.
+//! What filters and ranking ask about documents: who said what, when, where, with which tool and about which files.
 //!
-//! A row of the table `facts` is a block: it has the records of [`BLOCK`] documents whose numbers follow each other. A frequent word
-//! is in some documents of nearly every block, so that filtering its documents takes one look-up for each block, not for each document.
+//! A row of the table `facts` is a block: it has the records of [`BLOCK`] documents whose numbers follow each other, and their files. A
+//! frequent word is in some documents of nearly every block, so that filtering its documents takes one look-up for each block, not for
+//! each document. Blocks stay in memory between searches.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::collections::btree_map::Entry;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use annals_search::{Part, Role};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::index::{part_at, part_number, role_at, role_number};
 
-/// A block has the records of so many documents, and fits into a page of the database.
-const BLOCK: u16 = if cfg!(test) { 4 } else { 224 };
+/// A block has the records of so many documents, whose numbers in it have a byte. They fit into a page of the database.
+const BLOCK: u16 = if cfg!(test) { 4 } else { 192 };
 
 /// The bytes of a record.
 const WIDTH: usize = 36;
@@ -22,7 +24,6 @@ const WIDTH: usize = 36;
 const EXISTS: u8 = 1;
 const IS_ERROR: u8 = 2;
 const HAS_COPIES: u8 = 4;
-const HAS_FILES: u8 = 8;
 
 /// The time of documents that have none.
 const NO_TIME: i64 = i64::MIN;
@@ -37,8 +38,6 @@ pub(super) struct Facts {
     pub(super) is_error: bool,
     /// Whether `copies` has ever had further places of it.
     pub(super) has_copies: bool,
-    /// Whether `touched` has files that it is about.
-    pub(super) has_files: bool,
     /// Milliseconds since 1970.
     pub(super) time: Option<i64>,
     /// How many tokens FTS5 has of it, in both columns.
@@ -54,38 +53,30 @@ impl Facts {
     fn parse(record: &[u8]) -> Option<Self> {
         let record: &[u8; WIDTH] = record.try_into().ok()?;
         let (words, time) = record.split_at(WIDTH - 8);
-        let mut words = words.as_chunks::<4>().0.iter();
-        let [flags, part, role, _] = *words.next()?;
-        let mut number = || words.next().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        let (file, tokens) = (number().into(), number());
-        let mut name = || Some(i64::from(number())).filter(|name| *name > 0);
-        let time = Some(i64::from_le_bytes(time.try_into().ok()?));
+        let &[[flags, part, role, _], file, tokens, tool, project, branch, model]: &[[u8; 4]; 7] =
+            words.as_chunks().0.try_into().ok()?;
+        let time = i64::from_le_bytes(time.try_into().ok()?);
         (flags & EXISTS > 0).then(|| Self {
-            file,
+            file: u32::from_le_bytes(file).into(),
             part: part_at(part.into()),
             role: role_at(role.into()),
             is_error: flags & IS_ERROR > 0,
             has_copies: flags & HAS_COPIES > 0,
-            has_files: flags & HAS_FILES > 0,
-            time: time.filter(|time| *time != NO_TIME),
-            tokens,
-            tool: name(),
-            project: name(),
-            branch: name(),
-            model: name(),
+            time: Some(time).filter(|time| *time != NO_TIME),
+            tokens: u32::from_le_bytes(tokens),
+            tool: parse_name(tool),
+            project: parse_name(project),
+            branch: parse_name(branch),
+            model: parse_name(model),
         })
     }
 
     /// Writes a record. Fails if a number of the index does not fit.
     fn write(&self, record: &mut [u8; WIDTH]) -> rusqlite::Result<()> {
-        let Self { is_error, has_copies, has_files, tool, project, branch, model, .. } = *self;
-        let flag = |is_set, flag| if is_set { flag } else { 0 };
-        let flags =
-            EXISTS | flag(is_error, IS_ERROR) | flag(has_copies, HAS_COPIES) | flag(has_files, HAS_FILES);
-        let small = |number: usize| u8::try_from(number).unwrap_or(u8::MAX);
-        let part = small(self.part.map_or(usize::MAX, part_number));
-        let role = small(self.role.map_or(usize::MAX, role_number));
-        record[..4].copy_from_slice(&[flags, part, role, 0]);
+        let Self { is_error, has_copies, tool, project, branch, model, .. } = *self;
+        let flags = EXISTS | u8::from(is_error) * IS_ERROR | u8::from(has_copies) * HAS_COPIES;
+        let (part, role) = (self.part.map(part_number), self.role.map(role_number));
+        record[..4].copy_from_slice(&[flags, number_or_none(part), number_or_none(role), 0]);
         let names = [tool, project, branch, model].map(Option::unwrap_or_default);
         let numbers = [self.file, self.tokens.into()].into_iter().chain(names);
         for (number, bytes) in numbers.zip(record[4..].as_chunks_mut::<4>().0) {
@@ -98,90 +89,213 @@ impl Facts {
     }
 }
 
-/// Returns the block of a document, and the bytes of its record in the block.
-fn place(document: i64) -> (i64, Range<usize>) {
-    let number = usize::try_from(document.rem_euclid(BLOCK.into())).unwrap_or_default();
-    (document.div_euclid(BLOCK.into()), number * WIDTH..(number + 1) * WIDTH)
+/// Returns the number of a name; 0 is none.
+fn parse_name(bytes: [u8; 4]) -> Option<i64> {
+    Some(i64::from(u32::from_le_bytes(bytes))).filter(|name| *name > 0)
 }
 
-const READ: &str = "SELECT records FROM facts WHERE block = ?1";
-const READ_ALL: &str = "SELECT block, records FROM facts WHERE block BETWEEN 0 AND ?1 ORDER BY block";
-const READ_ONE: &str = "SELECT substr(records, ?2 + 1, ?3) FROM facts WHERE block = ?1";
+/// Returns a small number as it is stored; the largest is none.
+fn number_or_none(number: Option<usize>) -> u8 {
+    number.and_then(|number| u8::try_from(number).ok()).unwrap_or(u8::MAX)
+}
 
-/// Reads facts. SQLite copies what it reads, so that a block is read as a whole only if several of its documents are asked for one
-/// after the other, and a single record otherwise.
-pub(super) struct FactsReader<'c> {
-    connection: &'c Connection,
-    read_block: CachedStatement<'c>,
-    read_one: CachedStatement<'c>,
-    /// The block of which something was read last.
-    last: Option<i64>,
-    /// The block that was read last as a whole, with its records; there are none if the index has no such block.
-    block: Option<i64>,
+/// Returns the block of a document, and its number in the block.
+fn place(document: i64) -> (i64, u8) {
+    let number = u8::try_from(document.rem_euclid(BLOCK.into())).unwrap_or_default();
+    (document.div_euclid(BLOCK.into()), number)
+}
+
+/// What is known of documents whose numbers follow each other.
+#[derive(Clone, Debug, Default)]
+struct Block {
     records: Vec<u8>,
+    /// The files that documents are about, by the number of the document in the block and that of the name, in order.
+    files: Vec<(u8, u32)>,
+}
+
+impl Block {
+    /// A file takes so many bytes.
+    const FILE: usize = 5;
+
+    /// Reads a block; an empty one if the index has none with this number.
+    fn read(connection: &Connection, number: i64) -> rusqlite::Result<Self> {
+        let mut statement = connection.prepare_cached("SELECT records, files FROM facts WHERE block = ?1")?;
+        Ok(statement.query_row([number], Self::of_row).optional()?.unwrap_or_default())
+    }
+
+    fn of_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let files = row.get_ref(1)?.as_blob()?.as_chunks::<{ Self::FILE }>().0.iter();
+        let files = files.map(|[number, name @ ..]| (*number, u32::from_le_bytes(*name))).collect();
+        Ok(Self { records: row.get(0)?, files })
+    }
+
+    /// Stores a block. One without documents is removed.
+    fn store(&self, connection: &Connection, number: i64) -> rusqlite::Result<()> {
+        if self.records.iter().all(|byte| *byte == 0) {
+            connection.prepare_cached("DELETE FROM facts WHERE block = ?1")?.execute([number])?;
+            return Ok(());
+        }
+        let mut files = Vec::with_capacity(self.files.len() * Self::FILE);
+        for (number, name) in &self.files {
+            files.push(*number);
+            files.extend(name.to_le_bytes());
+        }
+        let store = "INSERT OR REPLACE INTO facts (block, records, files) VALUES (?1, ?2, ?3)";
+        connection.prepare_cached(store)?.execute(params![number, self.records, files])?;
+        Ok(())
+    }
+
+    fn facts(&self, number: u8) -> Option<Facts> {
+        let start = usize::from(number) * WIDTH;
+        self.records.get(start..start + WIDTH).and_then(Facts::parse)
+    }
+
+    fn set_facts(&mut self, number: u8, facts: Option<&Facts>) -> rusqlite::Result<()> {
+        let mut record = [0; WIDTH];
+        if let Some(facts) = facts {
+            facts.write(&mut record)?;
+        } else {
+            self.remove_files(number);
+        }
+        self.records.resize(usize::from(BLOCK) * WIDTH, 0);
+        let start = usize::from(number) * WIDTH;
+        self.records[start..start + WIDTH].copy_from_slice(&record);
+        Ok(())
+    }
+
+    fn files(&self, number: u8) -> impl Iterator<Item = i64> {
+        let first = self.files.partition_point(|(document, _)| *document < number);
+        let files = self.files[first..].iter().take_while(move |(document, _)| *document == number);
+        files.map(|(_, name)| i64::from(*name))
+    }
+
+    fn add_file(&mut self, number: u8, name: u32) {
+        if let Err(at) = self.files.binary_search(&(number, name)) {
+            self.files.insert(at, (number, name));
+        }
+    }
+
+    fn remove_files(&mut self, number: u8) {
+        self.files.retain(|(document, _)| *document != number);
+    }
+}
+
+/// Blocks that were read, and that nobody changed since.
+#[derive(Debug, Default)]
+pub(super) struct KnownBlocks {
+    /// What SQLite says to notice changes by others.
+    version: i64,
+    blocks: HashMap<i64, Arc<Block>>,
+}
+
+impl KnownBlocks {
+    /// More blocks are not kept in memory: these are about 36 MB.
+    const MOST: usize = if cfg!(test) { 2 } else { 4_096 };
+
+    /// Forgets all blocks if another connection changed the index since they were read.
+    pub(super) fn refresh(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached("PRAGMA data_version")?;
+        let version = statement.query_row([], |row| row.get(0))?;
+        if self.version != version {
+            *self = Self { version, blocks: HashMap::new() };
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, connection: &Connection, number: i64) -> rusqlite::Result<Arc<Block>> {
+        if let Some(known) = self.blocks.get(&number) {
+            return Ok(Arc::clone(known));
+        }
+        let block = Arc::new(Block::read(connection, number)?);
+        if self.blocks.len() >= Self::MOST {
+            self.blocks.clear();
+        }
+        self.blocks.insert(number, Arc::clone(&block));
+        Ok(block)
+    }
+}
+
+/// Reads facts in one state of the index. A block is read as a whole and kept: reading a record from the database takes nearly as long.
+pub(super) struct FactsReader<'c> {
+    pub(super) connection: &'c Connection,
+    known: &'c RefCell<KnownBlocks>,
+    /// The block that was asked for last, with its number.
+    last: RefCell<(i64, Arc<Block>)>,
 }
 
 impl<'c> FactsReader<'c> {
-    pub(super) fn new(connection: &'c Connection) -> rusqlite::Result<Self> {
-        let (read_block, read_one) = (connection.prepare_cached(READ)?, connection.prepare_cached(READ_ONE)?);
-        Ok(Self { connection, read_block, read_one, last: None, block: None, records: Vec::new() })
+    /// Reads in the state that the connection sees; what is known is of the same state.
+    pub(super) fn new(connection: &'c Connection, known: &'c RefCell<KnownBlocks>) -> Self {
+        let last = RefCell::new((i64::MIN, Arc::default()));
+        Self { connection, known, last }
     }
 
     /// Returns what is known of a document; `None` if there is no such document.
     #[inline]
-    pub(super) fn of(&mut self, document: i64) -> rusqlite::Result<Option<Facts>> {
-        let (block, bytes) = place(document);
-        if self.block != Some(block) {
-            if self.last.replace(block) != Some(block) {
-                return self.read_one(block, &bytes);
-            }
-            self.read(block)?;
+    pub(super) fn of(&self, document: i64) -> rusqlite::Result<Option<Facts>> {
+        let (block, number) = place(document);
+        self.select(block)?;
+        Ok(self.last.borrow().1.facts(number))
+    }
+
+    /// Returns whether a document is about a file that fulfils a condition.
+    pub(super) fn has_file(
+        &self,
+        document: i64,
+        is_wanted: impl FnMut(i64) -> bool,
+    ) -> rusqlite::Result<bool> {
+        let (block, number) = place(document);
+        self.select(block)?;
+        Ok(self.last.borrow().1.files(number).any(is_wanted))
+    }
+
+    /// Makes a block the last one.
+    #[inline]
+    fn select(&self, number: i64) -> rusqlite::Result<()> {
+        if self.last.borrow().0 != number {
+            let block = self.known.borrow_mut().read(self.connection, number)?;
+            self.last.replace((number, block));
         }
-        Ok(self.records.get(bytes).and_then(Facts::parse))
-    }
-
-    fn read_one(&mut self, block: i64, bytes: &Range<usize>) -> rusqlite::Result<Option<Facts>> {
-        let read = |row: &Row<'_>| Ok(row.get_ref(0)?.as_blob_or_null()?.and_then(Facts::parse));
-        Ok(self.read_one.query_row(params![block, bytes.start, WIDTH], read).optional()?.flatten())
-    }
-
-    fn read(&mut self, block: i64) -> rusqlite::Result<()> {
-        self.block = None;
-        self.records.clear();
-        let records = &mut self.records;
-        let read = |row: &Row<'_>| {
-            records.extend_from_slice(row.get_ref(0)?.as_blob()?);
-            Ok(())
-        };
-        self.read_block.query_row([block], read).optional()?;
-        self.block = Some(block);
         Ok(())
     }
 
     /// Calls `each` with all documents up to one, in order.
     pub(super) fn each_up_to(
-        &mut self,
+        &self,
         last: i64,
         mut each: impl FnMut(i64, &Facts) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
-        // One statement ends with the table, whatever `last` is, and can be interrupted.
-        let mut blocks = self.connection.prepare_cached(READ_ALL)?;
-        let mut blocks = blocks.query([place(last).0])?;
-        while let Some(row) = blocks.next()? {
-            let first = row.get::<_, i64>(0)?.saturating_mul(i64::from(BLOCK));
-            for (document, record) in (first..=last).zip(row.get_ref(1)?.as_blob()?.chunks_exact(WIDTH)) {
-                if let Some(facts) = Facts::parse(record) {
-                    each(document, &facts)?;
-                }
+        // A cursor that a peer made up may name any last document.
+        let last_block = "SELECT coalesce(max(block), -1) FROM facts";
+        let last_block: i64 = self.connection.prepare_cached(last_block)?.query_row([], |row| row.get(0))?;
+        let end = last.saturating_add(1).min((last_block + 1).saturating_mul(BLOCK.into()));
+        for document in 0..end {
+            if let Some(facts) = self.of(document)? {
+                each(document, &facts)?;
             }
         }
         Ok(())
     }
 }
 
+/// Returns the names that documents have.
+pub(super) fn used_names(connection: &Connection) -> rusqlite::Result<BTreeSet<i64>> {
+    let mut names = BTreeSet::new();
+    let mut numbers = connection.prepare("SELECT block FROM facts")?;
+    for number in numbers.query_map([], |row| row.get(0))? {
+        let block = Block::read(connection, number?)?;
+        names.extend(block.files.iter().map(|(_, name)| i64::from(*name)));
+        for Facts { tool, project, branch, model, .. } in block.records.chunks(WIDTH).filter_map(Facts::parse)
+        {
+            names.extend([tool, project, branch, model].into_iter().flatten());
+        }
+    }
+    Ok(names)
+}
+
 /// Facts that a transaction changed and that are not stored yet: whole blocks, since neighbours are changed together.
 #[derive(Debug, Default)]
-pub(super) struct ChangedFacts(BTreeMap<i64, Vec<u8>>);
+pub(super) struct ChangedFacts(BTreeMap<i64, Block>);
 
 impl ChangedFacts {
     /// More blocks are not kept in memory.
@@ -194,42 +308,49 @@ impl ChangedFacts {
         document: i64,
         change: impl FnOnce(&mut Option<Facts>),
     ) -> rusqlite::Result<()> {
-        let (block, bytes) = place(document);
-        if self.0.len() >= Self::MOST && !self.0.contains_key(&block) {
-            self.store(connection)?;
-        }
-        let records = match self.0.entry(block) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let mut statement = connection.prepare_cached(READ)?;
-                let stored = statement.query_row([block], |row| row.get(0)).optional()?;
-                let mut records: Vec<u8> = stored.unwrap_or_default();
-                records.resize(usize::from(BLOCK) * WIDTH, 0);
-                new.insert(records)
-            }
-        };
-        let record = &mut records[bytes];
-        let mut facts = Facts::parse(record);
+        let (block, number) = place(document);
+        let block = self.block(connection, block)?;
+        let mut facts = block.facts(number);
         change(&mut facts);
-        let mut written = [0; WIDTH];
-        if let Some(facts) = facts {
-            facts.write(&mut written)?;
-        }
-        record.copy_from_slice(&written);
+        block.set_facts(number, facts.as_ref())
+    }
+
+    /// Adds a file that a document is about.
+    pub(super) fn add_file(
+        &mut self,
+        connection: &Connection,
+        document: i64,
+        name: i64,
+    ) -> rusqlite::Result<()> {
+        let (block, number) = place(document);
+        let name = u32::try_from(name).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, name))?;
+        self.block(connection, block)?.add_file(number, name);
         Ok(())
     }
 
-    /// Stores what was changed. A block without documents is removed.
-    pub(super) fn store(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        for (block, records) in std::mem::take(&mut self.0) {
-            if records.iter().all(|byte| *byte == 0) {
-                connection.prepare_cached("DELETE FROM facts WHERE block = ?1")?.execute([block])?;
-            } else {
-                let store = "INSERT OR REPLACE INTO facts (block, records) VALUES (?1, ?2)";
-                connection.prepare_cached(store)?.execute(params![block, records])?;
-            }
-        }
+    /// Removes the files that a document is about.
+    pub(super) fn remove_files(&mut self, connection: &Connection, document: i64) -> rusqlite::Result<()> {
+        let (block, number) = place(document);
+        self.block(connection, block)?.remove_files(number);
         Ok(())
+    }
+
+    /// Returns a block with the changes of the transaction.
+    fn block(&mut self, connection: &Connection, number: i64) -> rusqlite::Result<&mut Block> {
+        if self.0.len() >= Self::MOST && !self.0.contains_key(&number) {
+            self.store(connection)?;
+        }
+        Ok(match self.0.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Block::read(connection, number)?),
+        })
+    }
+
+    /// Stores what was changed.
+    pub(super) fn store(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        std::mem::take(&mut self.0)
+            .into_iter()
+            .try_for_each(|(number, block)| block.store(connection, number))
     }
 }
 
@@ -239,7 +360,9 @@ mod tests {
 
     fn table() -> Connection {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch("CREATE TABLE facts (block INTEGER PRIMARY KEY, records BLOB)").unwrap();
+        connection
+            .execute_batch("CREATE TABLE facts (block INTEGER PRIMARY KEY, records BLOB, files BLOB)")
+            .unwrap();
         connection
     }
 
@@ -250,7 +373,6 @@ mod tests {
             role: Some(Role::Assistant),
             is_error: number % 2 == 1,
             has_copies: number % 3 == 1,
-            has_files: number % 5 == 1,
             time: (number % 7 > 0).then_some(-number),
             tokens: u32::MAX,
             tool: (number % 2 == 1).then_some(u32::MAX.into()),
@@ -268,7 +390,8 @@ mod tests {
     #[test]
     fn reading_ends_with_the_table_whatever_the_last_document_is() {
         let connection = table();
-        let mut reader = FactsReader::new(&connection).unwrap();
+        let known = RefCell::default();
+        let reader = FactsReader::new(&connection, &known);
         reader.each_up_to(i64::MAX, |document, _| panic!("{document}")).unwrap();
     }
 
@@ -281,7 +404,8 @@ mod tests {
             set(&connection, &mut changed, document, Some(facts(document)));
         }
         changed.store(&connection).unwrap();
-        let mut reader = FactsReader::new(&connection).unwrap();
+        let known = RefCell::default();
+        let reader = FactsReader::new(&connection, &known);
         for document in documents {
             assert_eq!(reader.of(document).unwrap(), Some(facts(document)));
         }
@@ -310,7 +434,8 @@ mod tests {
         changed.change(&connection, 9, |facts| facts.as_mut().unwrap().file = 7).unwrap();
         set(&connection, &mut changed, 70, None);
         changed.store(&connection).unwrap();
-        let mut reader = FactsReader::new(&connection).unwrap();
+        let known = RefCell::default();
+        let reader = FactsReader::new(&connection, &known);
         let files = [8, 9, 70].map(|document| reader.of(document).unwrap().map(|facts| facts.file));
         assert_eq!(files, [None, Some(7), None]);
         let blocks: i64 = connection.query_row("SELECT count(*) FROM facts", [], |row| row.get(0)).unwrap();
@@ -323,8 +448,9 @@ mod tests {
         let mut changed = ChangedFacts::default();
         let too_large = Facts { file: 1 << 32, ..facts(1) };
         assert!(changed.change(&connection, 1, |facts| *facts = Some(too_large)).is_err());
-        connection.execute("INSERT INTO facts VALUES (0, x'0101')", []).unwrap();
-        let mut reader = FactsReader::new(&connection).unwrap();
+        connection.execute("INSERT INTO facts VALUES (0, x'0101', x'')", []).unwrap();
+        let known = RefCell::default();
+        let reader = FactsReader::new(&connection, &known);
         assert_eq!(reader.of(0).unwrap(), None);
     }
 }

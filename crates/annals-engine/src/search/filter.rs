@@ -6,11 +6,11 @@
 use std::path::PathBuf;
 
 use annals_search::{Condition, DateError, Filter, Part, Query, Role, When};
-use jiff::Zoned;
+use jiff::{Timestamp, Zoned};
 use rusqlite::Connection;
 
 use super::TextFilter;
-use super::facts::Facts;
+use super::facts::{Facts, FactsReader};
 use super::index::NameKind;
 use crate::catalog::FileFilter;
 
@@ -91,7 +91,7 @@ impl Conditions {
                 conditions.documents.push(Alternatives { tests, is_negated });
             }
         }
-        // The files of a document are looked up, so that they are asked for last.
+        // A document may have several files, so that they are asked for last.
         conditions.documents.sort_by_key(|alternatives| matches!(alternatives.tests[..], [Test::File(_)]));
         let other_roots = other_roots(connection, roots)?;
         if !other_roots.is_empty() {
@@ -116,18 +116,18 @@ impl Conditions {
         &self,
         document: i64,
         facts: &Facts,
-        connection: &Connection,
+        reader: &FactsReader<'_>,
     ) -> rusqlite::Result<bool> {
         for Alternatives { tests, is_negated } in &self.documents {
             let mut holds = false;
             for test in tests {
-                holds = holds || test.holds(document, facts, connection)?;
+                holds = holds || test.holds(document, facts, reader)?;
             }
             if holds == *is_negated {
                 return Ok(false);
             }
         }
-        Ok(self.file(document, facts, connection)?.is_some())
+        Ok(self.file(document, facts, reader.connection)?.is_some())
     }
 
     /// Returns the first file of a document that is searched.
@@ -137,8 +137,7 @@ impl Conditions {
         facts: &Facts,
         connection: &Connection,
     ) -> rusqlite::Result<Option<i64>> {
-        let is_searched = |file: &i64| self.is_searched_file(*file);
-        if is_searched(&facts.file) {
+        if self.is_searched_file(facts.file) {
             return Ok(Some(facts.file));
         }
         if !facts.has_copies {
@@ -148,7 +147,7 @@ impl Conditions {
         let mut files = connection.prepare_cached(files)?;
         let found = files
             .query_map([document], |row| row.get(0))?
-            .find(|file| !matches!(file, Ok(file) if !is_searched(file)));
+            .find(|file| !matches!(file, Ok(file) if !self.is_searched_file(*file)));
         found.transpose()
     }
 
@@ -164,14 +163,13 @@ impl Conditions {
 }
 
 impl Test {
-    fn holds(&self, document: i64, facts: &Facts, connection: &Connection) -> rusqlite::Result<bool> {
-        let is_one = |names: &Numbers, name: Option<i64>| name.is_some_and(|name| has(names, name));
+    fn holds(&self, document: i64, facts: &Facts, reader: &FactsReader<'_>) -> rusqlite::Result<bool> {
         Ok(match self {
-            Self::Tool(names) => is_one(names, facts.tool),
-            Self::Project(names) => is_one(names, facts.project),
-            Self::Branch(names) => is_one(names, facts.branch),
-            Self::Model(names) => is_one(names, facts.model),
-            Self::File(names) => facts.has_files && touches(document, names, connection)?,
+            Self::Tool(names) => has_one(names, facts.tool),
+            Self::Project(names) => has_one(names, facts.project),
+            Self::Branch(names) => has_one(names, facts.branch),
+            Self::Model(names) => has_one(names, facts.model),
+            Self::File(names) => reader.has_file(document, |file| has(names, file))?,
             Self::Role(role) => facts.role == Some(*role),
             Self::Parts(parts) => facts.part.is_some_and(|part| parts.contains(&part)),
             Self::IsError => facts.is_error,
@@ -186,16 +184,9 @@ fn has(numbers: &Numbers, number: i64) -> bool {
     numbers.binary_search(&number).is_ok()
 }
 
-/// Returns whether a document is about one of some files.
-fn touches(document: i64, names: &Numbers, connection: &Connection) -> rusqlite::Result<bool> {
-    let mut statement = connection.prepare_cached("SELECT name FROM touched WHERE document = ?1")?;
-    let mut rows = statement.query([document])?;
-    while let Some(row) = rows.next()? {
-        if has(names, row.get(0)?) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// Returns whether numbers in order have a number, if there is one.
+fn has_one(numbers: &Numbers, number: Option<i64>) -> bool {
+    number.is_some_and(|number| has(numbers, number))
 }
 
 /// Returns the name by which filters are alternatives.
@@ -225,8 +216,8 @@ fn tests_of(
     let wanted: Vec<_> =
         alternatives.iter().filter_map(|condition| WantedName::of(condition, filter)).collect();
     if let Some(first) = wanted.first() {
-        let is_wanted = |name: &str| wanted.iter().any(|wanted| (wanted.matches)(name));
-        let names = names(connection, first.kind, &is_wanted)?;
+        let names =
+            names(connection, first.kind, &|name| wanted.iter().any(|wanted| (wanted.matches)(name)))?;
         return Ok(vec![match first.kind {
             NameKind::File => Test::File(names),
             NameKind::Tool => Test::Tool(names),
@@ -280,18 +271,19 @@ impl WantedName {
 
 /// Returns a condition that is not about names; `None` if it is one on sessions.
 fn test(condition: &Condition, now: &Zoned) -> Result<Option<Test>, Failure> {
-    let time = |when: &When| {
-        let time = when.resolve(now).map_err(Failure::Date)?;
-        Ok::<_, Failure>(time.as_millisecond())
-    };
     Ok(Some(match condition {
         Condition::Role(role) => Test::Role(*role),
         Condition::In(parts) => Test::Parts(parts),
         Condition::IsError => Test::IsError,
-        Condition::Before(when) => Test::Before(time(when)?),
-        Condition::After(when) => Test::After(time(when)?),
+        Condition::Before(when) => Test::Before(milliseconds(when, now)?),
+        Condition::After(when) => Test::After(milliseconds(when, now)?),
         _ => return Ok(None),
     }))
+}
+
+/// Returns a time in milliseconds since 1970.
+fn milliseconds(when: &When, now: &Zoned) -> Result<i64, Failure> {
+    when.resolve(now).map(Timestamp::as_millisecond).map_err(Failure::Date)
 }
 
 /// Returns the numbers of names.
@@ -314,8 +306,7 @@ fn names(
 
 /// Returns the numbers of the config folders that the index knows and that are not searched.
 fn other_roots(connection: &Connection, roots: &[PathBuf]) -> rusqlite::Result<Numbers> {
-    let is_other = |root: &str| !roots.iter().any(|known| known.to_string_lossy() == root);
-    names(connection, NameKind::Root, &is_other)
+    names(connection, NameKind::Root, &|root| !roots.iter().any(|known| known.to_string_lossy() == root))
 }
 
 /// The beginning of a session's id, and whether such sessions are left out.
@@ -345,10 +336,9 @@ fn files_of(
             continue;
         }
         let session = row.get::<_, Option<String>>(1)?.unwrap_or_default().to_lowercase();
-        let named = |negated| {
-            sessions.iter().any(|(wanted, is_negated)| *is_negated == negated && session.starts_with(wanted))
-        };
-        if !named(true) && (!has_positive || named(false)) {
+        let mut named = sessions.iter().filter(|(wanted, _)| session.starts_with(wanted)).peekable();
+        let is_named = named.peek().is_some();
+        if !named.any(|(_, is_negated)| *is_negated) && (!has_positive || is_named) {
             numbers.push(row.get(0)?);
         }
     }

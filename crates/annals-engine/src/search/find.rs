@@ -1,7 +1,7 @@
 //! Finds documents, ranks them, and shows them with text from their transcripts.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 
@@ -18,8 +18,8 @@ use super::facts::{Facts, FactsReader};
 use super::filter::{self, Conditions};
 use super::index::Index;
 use super::spilled::{self, SpilledOutputs};
+use super::term_matches::TermMatches;
 use super::update;
-use super::word_relevance::WordRelevance;
 use super::{
     Copy, Hit, Limit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter,
 };
@@ -63,8 +63,10 @@ pub(super) fn find(
             return Ok(Err(Error::new(ErrorKind::Query { reason: error.to_string() })));
         }
     };
-    let facts = RefCell::new(FactsReader::new(&connection)?);
-    let search = Search { index, connection: &connection, query, conditions, start, facts };
+    index.known_blocks.borrow_mut().refresh(&connection)?;
+    let facts = FactsReader::new(&connection, &index.known_blocks);
+    let term = OnceCell::new();
+    let search = Search { index, connection: &connection, query, conditions, start, facts, term };
     let Matches { total, candidates, ranking } = search.matches(options.order)?;
     let mut shower = Shower {
         search: &search,
@@ -129,7 +131,9 @@ struct Search<'s> {
     query: &'s Query,
     conditions: Conditions,
     start: SearchCursor,
-    facts: RefCell<FactsReader<'s>>,
+    facts: FactsReader<'s>,
+    /// The documents that have the term of [`Search::exact_term`], if they were looked for.
+    term: OnceCell<TermMatches>,
 }
 
 /// What matches.
@@ -173,8 +177,7 @@ impl Search<'_> {
         let mut candidates = Vec::new();
         self.each_match(|id| {
             #[expect(clippy::cast_precision_loss, reason = "times of this age are exact")]
-            let score = |facts: &Facts| facts.time.unwrap_or(0) as f64;
-            candidates.extend(self.candidate(id, score)?);
+            candidates.extend(self.candidate(id, |facts| facts.time.unwrap_or(0) as f64)?);
             Ok(())
         })?;
         Ok((candidates.len() as u64, candidates))
@@ -186,12 +189,11 @@ impl Search<'_> {
         let now = Timestamp::from_millisecond(self.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
         let candidates = match self.query.fts_match() {
             FtsMatch::Rows(rows) if total <= FEW as u64 && self.can_rank_words(total)? => {
-                // If filters leave little, FTS5 is faster: it ranks what they leave, and a pass over the word looks at all of it.
-                if let Some(term) = self.one_token().filter(|_| self.conditions.is_empty()) {
-                    let words = WordRelevance::of(self.connection, term)?;
+                if let Some(term) = self.exact_term() {
+                    let term = self.matches_of(term)?;
                     let score =
-                        |count, facts: &Facts| score(words.relevance(count, facts.tokens), facts, now);
-                    self.candidates(words.counts_in(&documents), score)?
+                        |counts, facts: &Facts| score(term.relevance(counts, facts.tokens), facts, now);
+                    self.candidates(term.counts_in(&documents), score)?
                 } else {
                     let ranked = self.relevance(&rows, &documents)?.into_iter();
                     self.candidates(ranked, |relevance, facts| score(relevance, facts, now))?
@@ -204,14 +206,17 @@ impl Search<'_> {
         Ok((total, candidates))
     }
 
-    /// Returns documents with their scores, which depend on a number for each.
-    fn candidates(
+    /// Returns documents with their scores, which depend on something about each.
+    fn candidates<T>(
         &self,
-        documents: impl Iterator<Item = (i64, f64)>,
-        score: impl Fn(f64, &Facts) -> f64,
+        documents: impl Iterator<Item = (i64, T)>,
+        score: impl Fn(T, &Facts) -> f64,
     ) -> rusqlite::Result<Vec<Candidate>> {
-        let candidate = |(id, number)| self.candidate(id, |facts| score(number, facts)).transpose();
-        documents.filter_map(candidate).collect()
+        let mut candidates = Vec::new();
+        for (id, found) in documents {
+            candidates.extend(self.candidate(id, |facts| score(found, facts))?);
+        }
+        Ok(candidates)
     }
 
     /// Returns how well the words of documents match, as FTS5 says.
@@ -237,7 +242,7 @@ impl Search<'_> {
 
     /// Returns what is known of a document. Damage that SQLite does not notice may find a document that there is not.
     fn facts(&self, id: i64) -> rusqlite::Result<Option<Facts>> {
-        self.facts.borrow_mut().of(id)
+        self.facts.of(id)
     }
 
     /// Returns a document with its score.
@@ -259,25 +264,26 @@ impl Search<'_> {
 
     /// Counts documents with one word. FTS5 counts them faster than it returns them, and has the newest at hand.
     fn newest_with_word(&self, rows: &str) -> rusqlite::Result<(u64, Vec<i64>)> {
-        let newest = self.start.newest;
-        let documents = |order: &str| -> rusqlite::Result<Vec<i64>> {
-            let sql =
-                format!("SELECT rowid FROM text WHERE text MATCH ?1 AND rowid <= ?2 ORDER BY rowid {order}");
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            statement.query_map(params![rows, newest], |row| row.get(0))?.collect()
-        };
-        let few = documents(&format!("LIMIT {}", FEW + 1))?;
+        let few = self.rows(rows, &format!("LIMIT {}", FEW + 1))?;
         if few.len() <= FEW {
             return Ok((few.len() as u64, few));
         }
-        let mut documents = documents(&format!("DESC LIMIT {NEWEST}"))?;
+        let mut documents = self.rows(rows, &format!("DESC LIMIT {NEWEST}"))?;
         documents.reverse();
         let count = "SELECT count(*) FROM text WHERE text MATCH ?1 AND rowid <= ?2";
         let mut count = self.connection.prepare_cached(count)?;
-        Ok((count.query_row(params![rows, newest], |row| row.get(0))?, documents))
+        Ok((count.query_row(params![rows, self.start.newest], |row| row.get(0))?, documents))
     }
 
-    /// Looks at every match once: finding a phrase, the words of a prefix or what a filter leaves takes longer than returning it.
+    /// Returns the documents that an expression of FTS5 finds, in an order and up to a limit.
+    fn rows(&self, rows: &str, order: &str) -> rusqlite::Result<Vec<i64>> {
+        let sql =
+            format!("SELECT rowid FROM text WHERE text MATCH ?1 AND rowid <= ?2 ORDER BY rowid {order}");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.query_map(params![rows, self.start.newest], |row| row.get(0))?.collect()
+    }
+
+    /// Looks at every match once: finding the words of a prefix or what a filter leaves takes longer than returning it.
     fn newest_in_one_pass(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
         let mut total = 0;
         let mut newest = VecDeque::with_capacity(FEW);
@@ -298,6 +304,16 @@ impl Search<'_> {
     /// Calls `each` with every document that matches, in order.
     fn each_match(&self, mut each: impl FnMut(i64) -> rusqlite::Result<()>) -> rusqlite::Result<()> {
         let (newest, connection) = (self.start.newest, self.connection);
+        if let Some(term) = self.exact_term() {
+            let documents = self.matches_of(term)?.documents();
+            let end = documents.partition_point(|id| *id <= newest);
+            for id in &documents[..end] {
+                if self.is_searched(*id)? {
+                    each(*id)?;
+                }
+            }
+            return Ok(());
+        }
         let select = "SELECT rowid FROM text WHERE text MATCH ?1 AND rowid <= ?2 ORDER BY rowid";
         let mut statement = connection.prepare_cached(select)?;
         let (rows, is_excluded) = match self.query.fts_match() {
@@ -312,35 +328,51 @@ impl Search<'_> {
         };
         if !is_excluded {
             while let Some(id) = next()? {
-                if self.conditions.is_empty() || self.holds(id)? {
+                if self.is_searched(id)? {
                     each(id)?;
                 }
             }
             return Ok(());
         }
         let mut excluded = next()?;
-        let mut all = FactsReader::new(connection)?;
-        all.each_up_to(newest, |id, facts| {
+        self.facts.each_up_to(newest, |id, facts| {
             while excluded.is_some_and(|excluded| excluded < id) {
                 excluded = next()?;
             }
-            if excluded != Some(id) && self.conditions.hold(id, facts, connection)? {
+            if excluded != Some(id) && self.conditions.hold(id, facts, &self.facts)? {
                 each(id)?;
             }
             Ok(())
         })
     }
 
-    fn holds(&self, id: i64) -> rusqlite::Result<bool> {
-        self.facts(id)?.map_or(Ok(false), |facts| self.conditions.hold(id, &facts, self.connection))
+    /// Returns whether the conditions hold for a document.
+    fn is_searched(&self, id: i64) -> rusqlite::Result<bool> {
+        if self.conditions.is_empty() {
+            return Ok(true);
+        }
+        self.facts(id)?.map_or(Ok(false), |facts| self.conditions.hold(id, &facts, &self.facts))
+    }
+
+    /// Returns the term of the query, if it has no other and nothing of it is left open.
+    fn exact_term(&self) -> Option<&Term> {
+        match self.query.expression() {
+            Some(Expression::Term(term)) if !term.is_prefix() => Some(term),
+            _ => None,
+        }
     }
 
     /// Returns the term of the query, if it has no other and FTS5 looks for one token.
     fn one_token(&self) -> Option<&Term> {
-        match self.query.expression() {
-            Some(Expression::Term(term)) if term.is_one_token() => Some(term),
-            _ => None,
+        self.exact_term().filter(|term| term.is_one_token())
+    }
+
+    /// Returns the documents that have the exact term.
+    fn matches_of(&self, term: &Term) -> rusqlite::Result<&TermMatches> {
+        if self.term.get().is_none() {
+            let _ = self.term.set(TermMatches::of(self.connection, term)?);
         }
+        Ok(self.term.get().expect("it was set"))
     }
 
     /// Returns whether matches can be ranked by their words in time: FTS5 looks at every document that has one of the words, even
@@ -355,7 +387,7 @@ impl Search<'_> {
         if is_counted && self.one_token().is_some() {
             return Ok(true);
         }
-        let words = terms.iter().flat_map(|term| term.tokens()).map(|token| format!("\"{token}\""));
+        let words = terms.iter().flat_map(|term| term.tokens()).map(quoted);
         let terms = terms.iter().filter(|_| !is_counted).map(|term| term.fts_match());
         for expression in words.chain(terms) {
             if self.index.has_many(expression, MOST_RANKED)? {
@@ -532,12 +564,11 @@ impl Shower<'_, '_> {
         entry: &Entry<'e>,
         number: usize,
     ) -> Option<Document<'e>> {
-        let has_number = |document: &Document<'_>| document.number == number;
         if !spilled::is_spilled(number) {
-            return document::documents(entry).into_iter().find(has_number);
+            return document::documents(entry).into_iter().find(|document| document.number == number);
         }
-        let limit = self.index.settings.text_limit;
-        let found = SpilledOutputs::of(file, self.guard.as_ref(), limit).documents(entry).find(has_number);
+        let outputs = SpilledOutputs::of(file, self.guard.as_ref(), self.index.settings.text_limit);
+        let found = outputs.documents(entry).find(|document| document.number == number);
         self.read_bytes += found.as_ref().map_or(0, |found| found.text.len() as u64);
         found
     }
@@ -647,13 +678,17 @@ pub(super) fn session_key(file: &TranscriptFile) -> String {
     file.session.clone().unwrap_or_else(|| file.path.to_string_lossy().into_owned())
 }
 
+/// Returns a word as an expression of FTS5.
+fn quoted(word: &str) -> String {
+    format!("\"{word}\"")
+}
+
 /// Returns the words of a query that the index does not have, with those that may be meant.
 fn misspelt_words(connection: &Connection, query: &Query) -> rusqlite::Result<Vec<MisspeltWord>> {
     let mut misspelt = Vec::new();
     for word in query.terms().into_iter().filter_map(|term| term.word()) {
         let known = "SELECT 1 FROM text WHERE text MATCH ?1 LIMIT 1";
-        let expression = |word: &str| format!("\"{word}\"");
-        if connection.query_row(known, [expression(word)], |_| Ok(())).optional()?.is_some() {
+        if connection.query_row(known, [quoted(word)], |_| Ok(())).optional()?.is_some() {
             continue;
         }
         let length = i64::try_from(word.chars().count()).unwrap_or(i64::MAX);
@@ -666,7 +701,7 @@ fn misspelt_words(connection: &Connection, query: &Query) -> rusqlite::Result<Ve
         let mut counted = Vec::new();
         for correction in found {
             let count = "SELECT count(*) FROM text WHERE text MATCH ?1";
-            let count: u64 = connection.query_row(count, [expression(&correction.word)], |row| row.get(0))?;
+            let count: u64 = connection.query_row(count, [quoted(&correction.word)], |row| row.get(0))?;
             counted.push((correction.word, count));
         }
         counted.retain(|(_, count)| *count > 0);

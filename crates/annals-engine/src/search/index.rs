@@ -5,11 +5,10 @@
 //! | `files` | each transcript: how far it was indexed, in the same transaction as what was found there |
 //! | `projects` | each folder of a project that has one of them, and what was in it when all of them were indexed ([`Listing`]) |
 //! | `documents` | each part of a message, once, with one place where it stands: a file, and the bytes of the entry in it; later documents have larger numbers |
-//! | `facts` | some hundred documents, with what filters and ranking ask about them ([`Facts`]) |
+//! | `facts` | some hundred documents, with what filters and ranking ask about them ([`Facts`]), and their files |
 //! | `copies` | each further place of a document |
 //! | `text` | the tokens of a document (FTS5, without the text) |
 //! | `names` | each tool, project, branch, model, file and root: documents have their numbers |
-//! | `touched` | each file that a document is about |
 //! | `terms` | each word, to correct misspelt ones |
 //! | `settings` | one row: what the index depends on |
 //!
@@ -20,7 +19,7 @@
 //! removed is not found any more, but its words stay in their segment until it is merged; [`Index::compact`] does that at once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -36,15 +35,14 @@ use rusqlite::{
 };
 
 use super::document::Subject;
-use super::facts::{ChangedFacts, Facts, FactsReader};
+use super::facts::{ChangedFacts, Facts, KnownBlocks, used_names};
 use super::listing::{Listing, Stamp, stamp};
-use super::word_relevance::CREATE_PLACES;
 use crate::database::{move_away, move_back, remove_file, version};
 use crate::files::TranscriptFile;
 use crate::fold::FoldPosition;
 
 /// The version of the layout and of everything that decides what is stored: documents, tokens, identities.
-const VERSION: i64 = 7;
+const VERSION: i64 = 8;
 
 /// How many KiB of the database stay in memory between two searches, at most.
 const READ_CACHE: i64 = 32 << 10;
@@ -62,6 +60,8 @@ pub(super) struct Index {
     /// Transcripts that were looked up before, by their numbers: no number ever means another one.
     transcripts: RefCell<HashMap<i64, Arc<TranscriptFile>>>,
     counted: RefCell<Counted>,
+    /// What was read of `facts` before.
+    pub(super) known_blocks: RefCell<KnownBlocks>,
     /// Which files are open, to notice that others took their places; `None` if their identity is unknown.
     open_files: Option<[FileIdentity; 2]>,
 }
@@ -212,14 +212,13 @@ impl Index {
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "cache_size", -READ_CACHE)?;
         let Some(index) = Self::of_this_version(connection)? else { return Ok(None) };
-        index.prepare_to_search()?;
+        index.prepare_to_search();
         index.connection.pragma_update(None, "query_only", true)?;
         Ok(Some(Self { open_files: Self::files_at(path), ..index }))
     }
 
     /// Returns which files are at a path: the database, and the file that processes share while one of them has it open.
     fn files_at(path: &Path) -> Option<[FileIdentity; 2]> {
-        let identity = |path: &Path| FileState::of(path).ok().flatten().map(|state| state.identity);
         Some([identity(path)?, identity(&path.with_extension("sqlite-shm"))?])
     }
 
@@ -233,25 +232,22 @@ impl Index {
     pub(super) fn open_write_protected(path: &Path) -> rusqlite::Result<Option<Self>> {
         let flags =
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-        let unsafe_in_uri = |byte: u8| !byte.is_ascii_alphanumeric() && !b"/._-".contains(&byte);
         let mut uri = "file:".to_owned();
         for &byte in path_bytes(path) {
-            if unsafe_in_uri(byte) {
-                let _ = write!(uri, "%{byte:02x}");
-            } else {
+            if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
                 uri.push(char::from(byte));
+            } else {
+                let _ = write!(uri, "%{byte:02x}");
             }
         }
         uri.push_str("?immutable=1");
         let index = Self::of_this_version(Connection::open_with_flags(uri, flags)?)?;
-        index.as_ref().map_or(Ok(()), Self::prepare_to_search)?;
-        Ok(index)
+        Ok(index.inspect(Self::prepare_to_search))
     }
 
     /// Makes what searches need of a connection.
-    fn prepare_to_search(&self) -> rusqlite::Result<()> {
+    fn prepare_to_search(&self) {
         self.connection.set_prepared_statement_cache_capacity(32);
-        self.connection.execute_batch(CREATE_PLACES)
     }
 
     fn of_this_version(connection: Connection) -> rusqlite::Result<Option<Self>> {
@@ -359,6 +355,7 @@ impl Index {
             names: Names::default(),
             transcripts: RefCell::default(),
             counted: RefCell::default(),
+            known_blocks: RefCell::default(),
             open_files: None,
         })
     }
@@ -432,11 +429,9 @@ impl Index {
     /// Returns whether at least `many` documents match an expression of FTS5. They are counted once, not in each search.
     pub(super) fn has_many(&self, expression: String, many: u64) -> rusqlite::Result<bool> {
         let state = "SELECT last_document, last_document - documents FROM settings";
-        let state = |connection: &Connection| {
-            connection.prepare_cached(state)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
-        };
+        let mut state = self.connection.prepare_cached(state)?;
         let mut counted = self.counted.borrow_mut();
-        counted.take_state(state(&self.connection)?);
+        counted.take_state(state.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?);
         if let Some(known) = counted.have_many.get(&expression) {
             return Ok(*known);
         }
@@ -457,7 +452,7 @@ impl Index {
         if paths.is_empty() {
             return Ok(());
         }
-        let remove = |change: &mut Change<'_>| {
+        self.change(|change| {
             for path in paths {
                 if let Some(file) = change.file(path)? {
                     change.remove_documents(file)?;
@@ -466,8 +461,7 @@ impl Index {
                 }
             }
             Ok(())
-        };
-        self.change(remove)
+        })
     }
 
     /// Changes the index, all or nothing.
@@ -522,12 +516,11 @@ impl Index {
         // A negative number says that everything is merged; FTS5 goes on with positive ones.
         let mut pages = -MERGED_PAGES;
         loop {
-            let changes = || self.connection.query_row("SELECT total_changes()", [], |row| row.get(0));
-            let before: i64 = changes()?;
+            let before = self.connection.total_changes();
             kill_point();
             self.connection.execute("INSERT INTO text (text, rank) VALUES ('merge', ?1)", params![pages])?;
             // The command itself is one change.
-            if changes()? - before < 2 {
+            if self.connection.total_changes() - before < 2 {
                 return self.shrink();
             }
             pages = MERGED_PAGES;
@@ -565,21 +558,12 @@ impl Index {
 
 /// Removes the names that no document and no file has.
 fn remove_unused_names(connection: &Connection) -> rusqlite::Result<()> {
-    let unused =
-        "SELECT id FROM names WHERE id NOT IN (SELECT name FROM touched UNION SELECT root FROM files)";
-    let mut unused = connection.prepare(unused)?;
-    let mut unused: BTreeSet<i64> =
-        unused.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let last = connection.query_row("SELECT last_document FROM settings", [], |row| row.get(0))?;
-    FactsReader::new(connection)?.each_up_to(last, |_, facts| {
-        let Facts { tool, project, branch, model, .. } = facts;
-        for name in [tool, project, branch, model].into_iter().flatten() {
-            unused.remove(name);
-        }
-        Ok(())
-    })?;
+    let used = used_names(connection)?;
+    let mut names = connection
+        .prepare("SELECT id FROM names WHERE id NOT IN (SELECT root FROM files WHERE root IS NOT NULL)")?;
+    let names: Vec<i64> = names.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let mut remove = connection.prepare("DELETE FROM names WHERE id = ?1")?;
-    unused.into_iter().try_for_each(|name| remove.execute([name]).map(drop))
+    names.iter().filter(|name| !used.contains(name)).try_for_each(|name| remove.execute([name]).map(drop))
 }
 
 /// The columns of [`indexed_file`], behind the path.
@@ -624,6 +608,11 @@ fn write_log_back(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
+/// Returns which file is at a path, if that is known.
+fn identity(path: &Path) -> Option<FileIdentity> {
+    FileState::of(path).ok().flatten().map(|state| state.identity)
+}
+
 /// Returns whether SQLite could not write to the folder of a database: it is write-protected, or its disk is full, which is an
 /// error of input and output for the file that processes share.
 fn is_write_protected(error: &rusqlite::Error) -> bool {
@@ -655,15 +644,14 @@ fn create_tables(connection: &mut Connection, settings: Settings) -> rusqlite::R
          CREATE TABLE projects (path BLOB UNIQUE, listing BLOB);
          CREATE TABLE documents (
              id INTEGER PRIMARY KEY, identity INTEGER UNIQUE, file INTEGER, offset INTEGER, length INTEGER,
-             number INTEGER);
-         CREATE TABLE facts (block INTEGER PRIMARY KEY, records BLOB);
+             number INTEGER, has_subject INTEGER);
+         CREATE TABLE facts (block INTEGER PRIMARY KEY, records BLOB, files BLOB);
          CREATE INDEX documents_of_file ON documents (file);
          CREATE TABLE copies (
-             document INTEGER, file INTEGER, offset INTEGER, length INTEGER,
+             document INTEGER, file INTEGER, offset INTEGER, length INTEGER, has_subject INTEGER,
              PRIMARY KEY (document, file, offset)) WITHOUT ROWID;
          CREATE INDEX copies_of_file ON copies (file);
          CREATE TABLE names (id INTEGER PRIMARY KEY, kind INTEGER, name TEXT, UNIQUE (kind, name));
-         CREATE TABLE touched (document INTEGER, name INTEGER, PRIMARY KEY (document, name)) WITHOUT ROWID;
          CREATE TABLE terms (length INTEGER, term TEXT, PRIMARY KEY (length, term)) WITHOUT ROWID;
          CREATE VIRTUAL TABLE text USING fts5(
              words, parts, content='', contentless_delete=1, tokenize='{TOKENIZER}');
@@ -786,10 +774,7 @@ impl Change<'_> {
         };
         for file in &document.subject.files {
             let name = self.name(NameKind::File, file)?;
-            self.execute("INSERT OR IGNORE INTO touched (document, name) VALUES (?1, ?2)", [id, name])?;
-        }
-        if !document.subject.files.is_empty() {
-            self.change_facts(id, |facts| facts.has_files = true)?;
+            self.facts.add_file(self.transaction, id, name)?;
         }
         Ok(())
     }
@@ -819,9 +804,17 @@ impl Change<'_> {
         let branch = self.optional_name(NameKind::Branch, document.branch.as_deref())?;
         let model = self.optional_name(NameKind::Model, document.model.as_deref())?;
         let inserted = self.execute(
-            "INSERT INTO documents (id, identity, file, offset, length, number) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-             ON CONFLICT (identity) DO NOTHING",
-            params![id, document.identity, file, document.offset, document.length, document.number],
+            "INSERT INTO documents (id, identity, file, offset, length, number, has_subject) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (identity) DO NOTHING",
+            params![
+                id,
+                document.identity,
+                file,
+                document.offset,
+                document.length,
+                document.number,
+                document.subject != Subject::default()
+            ],
         )?;
         if inserted == 0 {
             return Ok(None);
@@ -840,7 +833,6 @@ impl Change<'_> {
             role: Some(role),
             is_error,
             has_copies: false,
-            has_files: false,
             time,
             tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
             tool,
@@ -852,13 +844,13 @@ impl Change<'_> {
         Ok(Some(id))
     }
 
-    /// Stores another place of a document, and its tool: only the place beside the call tells it. Returns its number.
+    /// Stores another place of a document, and its tool, which only a transcript that has the call knows. Returns its number.
     fn add_copy(&mut self, file: i64, document: &NewDocument, tool: Option<i64>) -> rusqlite::Result<i64> {
         let known = self.one("SELECT id FROM documents WHERE identity = ?1", [document.identity])?;
         let id: i64 = known.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
         self.execute(
-            "INSERT OR REPLACE INTO copies (document, file, offset, length) VALUES (?1, ?2, ?3, ?4)",
-            params![id, file, document.offset, document.length],
+            "INSERT OR REPLACE INTO copies (document, file, offset, length, has_subject) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![id, file, document.offset, document.length, document.subject != Subject::default()],
         )?;
         self.change_facts(id, |facts| {
             facts.has_copies = true;
@@ -878,49 +870,66 @@ impl Change<'_> {
         }
         let find = "SELECT id FROM names WHERE kind = ?1 AND name = ?2";
         let known = self.one(find, params![kind as i64, name])?;
-        let insert = || {
-            self.execute("INSERT INTO names (kind, name) VALUES (?1, ?2)", params![kind as i64, name])?;
-            Ok::<_, rusqlite::Error>(self.transaction.last_insert_rowid())
+        let id = match known {
+            Some(id) => id,
+            None => {
+                self.execute("INSERT INTO names (kind, name) VALUES (?1, ?2)", params![kind as i64, name])?;
+                self.transaction.last_insert_rowid()
+            }
         };
-        let id = known.map_or_else(insert, Ok)?;
         self.names.entry(kind).or_default().insert(name.to_owned(), id);
         Ok(id)
     }
 
     /// Removes a file from the places of documents, and the documents that stand nowhere else.
     fn remove_documents(&mut self, file: i64) -> rusqlite::Result<()> {
+        let copied = self.numbers("SELECT document FROM copies WHERE file = ?1", file)?;
         self.execute("DELETE FROM copies WHERE file = ?1", [file])?;
-        let documents = "SELECT id FROM documents WHERE file = ?1";
-        let mut documents = self.transaction.prepare_cached(documents)?;
-        let documents: Vec<i64> =
-            documents.query_map([file], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-        for document in documents {
-            if !self.move_to_copy(document)? {
-                self.removed += 1;
-                self.facts.change(self.transaction, document, |facts| *facts = None)?;
-                for sql in [
-                    "DELETE FROM documents WHERE id = ?1",
-                    "DELETE FROM touched WHERE document = ?1",
-                    "DELETE FROM text WHERE rowid = ?1",
-                ] {
-                    self.execute(sql, [document])?;
-                }
+        for document in copied {
+            self.forget_lost_subject(document)?;
+        }
+        for document in self.numbers("SELECT id FROM documents WHERE file = ?1", file)? {
+            if self.move_to_copy(document)? {
+                self.forget_lost_subject(document)?;
+                continue;
             }
+            self.removed += 1;
+            self.facts.change(self.transaction, document, |facts| *facts = None)?;
+            for sql in ["DELETE FROM documents WHERE id = ?1", "DELETE FROM text WHERE rowid = ?1"] {
+                self.execute(sql, [document])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn numbers(&self, sql: &str, parameter: i64) -> rusqlite::Result<Vec<i64>> {
+        self.transaction.prepare_cached(sql)?.query_map([parameter], |row| row.get(0))?.collect()
+    }
+
+    /// Removes the tool and the files of a document if no place that is left knows them: a result does not name its call, and a
+    /// transcript may have the one without the other.
+    fn forget_lost_subject(&mut self, document: i64) -> rusqlite::Result<()> {
+        let known = "SELECT EXISTS (SELECT 1 FROM documents WHERE id = ?1 AND has_subject) \
+                     OR EXISTS (SELECT 1 FROM copies WHERE document = ?1 AND has_subject)";
+        if self.one(known, [document])? == Some(false) {
+            self.change_facts(document, |facts| facts.tool = None)?;
+            self.facts.remove_files(self.transaction, document)?;
         }
         Ok(())
     }
 
     /// Makes the first copy of a document its place. Returns whether there is one.
     fn move_to_copy(&mut self, document: i64) -> rusqlite::Result<bool> {
-        let copy =
-            "SELECT file, offset, length FROM copies WHERE document = ?1 ORDER BY file, offset LIMIT 1";
-        let read = |row: &Row<'_>| Ok([row.get(0)?, row.get(1)?, row.get(2)?]);
-        let copy: Option<[i64; 3]> =
-            self.transaction.prepare_cached(copy)?.query_row([document], read).optional()?;
-        let Some([file, offset, length]) = copy else { return Ok(false) };
+        let copy = "SELECT file, offset, length, has_subject FROM copies WHERE document = ?1 \
+                    ORDER BY file, offset LIMIT 1";
+        let copy = self
+            .transaction
+            .prepare_cached(copy)?
+            .query_row([document], |row| Ok([row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?]));
+        let Some([file, offset, length, has_subject]) = copy.optional()? else { return Ok(false) };
         self.execute(
-            "UPDATE documents SET file = ?2, offset = ?3, length = ?4 WHERE id = ?1",
-            [document, file, offset, length],
+            "UPDATE documents SET file = ?2, offset = ?3, length = ?4, has_subject = ?5 WHERE id = ?1",
+            [document, file, offset, length, has_subject],
         )?;
         self.change_facts(document, |facts| facts.file = file)?;
         self.execute(

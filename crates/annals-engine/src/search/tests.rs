@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
@@ -14,6 +15,7 @@ use testkit::generate::{self, Random};
 use testkit::transcript::Transcript;
 
 use super::facts::FactsReader;
+use super::term_matches::TermMatches;
 use super::*;
 use crate::catalog::Activities;
 use crate::fold::{self, AnyFold};
@@ -148,15 +150,18 @@ fn session(id: &str) -> Transcript {
 fn dump(path: &Path) -> BTreeMap<i64, String> {
     let connection = rusqlite::Connection::open(path).unwrap();
     let sql = "SELECT id, identity, \
-         (SELECT group_concat(name, '|') FROM (SELECT names.name FROM touched JOIN names ON names.id = touched.name \
-          WHERE document = documents.id ORDER BY 1)), \
-         (SELECT group_concat(place, '|') FROM (SELECT cast(path AS TEXT) || offset || ' ' || length AS place \
-          FROM (SELECT id AS document, file, offset, length FROM documents UNION ALL SELECT document, file, offset, length FROM copies) p \
+         (SELECT group_concat(place, '|') FROM (SELECT cast(path AS TEXT) || offset || ' ' || length || ' ' || has_subject AS place \
+          FROM (SELECT id AS document, file, offset, length, has_subject FROM documents \
+          UNION ALL SELECT document, file, offset, length, has_subject FROM copies) p \
           JOIN files ON files.id = p.file WHERE document = documents.id ORDER BY 1)) || ' ' || number, \
-         file, EXISTS (SELECT 1 FROM copies WHERE document = id), EXISTS (SELECT 1 FROM touched WHERE document = id) FROM documents";
+         file, EXISTS (SELECT 1 FROM copies WHERE document = id) FROM documents";
+    let name = |name: i64| -> String {
+        connection.query_row("SELECT name FROM names WHERE id = ?1", [name], |row| row.get(0)).unwrap()
+    };
     let mut rows = BTreeMap::new();
     let mut identities = BTreeMap::new();
-    let mut facts_of = FactsReader::new(&connection).unwrap();
+    let known = RefCell::default();
+    let facts_of = FactsReader::new(&connection, &known);
     let mut number_of_facts = 0;
     let last = connection.query_row("SELECT last_document FROM settings", [], |row| row.get(0)).unwrap();
     let mut count = |_, _: &_| {
@@ -169,22 +174,20 @@ fn dump(path: &Path) -> BTreeMap<i64, String> {
     while let Some(row) = found.next().unwrap() {
         let document: i64 = row.get(0).unwrap();
         let facts = facts_of.of(document).unwrap().unwrap();
-        let (file, has_copies, has_files): (i64, bool, bool) =
-            (row.get(4).unwrap(), row.get(5).unwrap(), row.get(6).unwrap());
-        assert_eq!((facts.file, facts.has_files), (file, has_files), "{facts:?}");
+        let (file, has_copies): (i64, bool) = (row.get(3).unwrap(), row.get(4).unwrap());
+        assert_eq!(facts.file, file, "{facts:?}");
         assert!(facts.has_copies || !has_copies, "{facts:?}");
         let size = "SELECT sz FROM text_docsize WHERE id = ?1";
         let size: Vec<u8> = connection.query_row(size, [document], |row| row.get(0)).unwrap();
-        assert_eq!(word_relevance::Varints(&size).sum::<u64>(), u64::from(facts.tokens), "{facts:?}");
-        let name = |name: i64| -> String {
-            connection.query_row("SELECT name FROM names WHERE id = ?1", [name], |row| row.get(0)).unwrap()
-        };
+        assert_eq!(postings::Varints(&size).sum::<u64>(), u64::from(facts.tokens), "{facts:?}");
+        let mut files = BTreeSet::new();
+        facts_of.has_file(document, |file| !files.insert(name(file))).unwrap();
         let names = [facts.tool, facts.project, facts.branch, facts.model].map(|number| number.map(name));
-        let facts = (facts.part, facts.role, facts.is_error, facts.time, names);
-        let fields: Vec<_> = (2..4).map(|column| format!("{:?}", row.get_ref(column).unwrap())).collect();
+        let facts = (facts.part, facts.role, facts.is_error, facts.time, names, files);
+        let places: String = row.get(2).unwrap();
         let identity: i64 = row.get(1).unwrap();
         identities.insert(document, identity);
-        assert_eq!(rows.insert(identity, format!("{facts:?} {}", fields.join(" "))), None);
+        assert_eq!(rows.insert(identity, format!("{facts:?} {places}")), None);
     }
     assert_eq!(number_of_facts, rows.len());
     connection
@@ -652,46 +655,69 @@ fn many_matches_are_the_same_however_they_are_found() {
     assert_eq!((oldest("kettle"), oldest("\"a kettle\"")), (newest.clone(), newest));
 }
 
+/// Returns how well some of the documents that have a term match.
+fn relevance_of(found: &TermMatches, documents: &[i64], facts: &FactsReader<'_>) -> Vec<(i64, f64)> {
+    let tokens = |document| facts.of(document).unwrap().unwrap().tokens;
+    let counts = found.counts_in(documents);
+    counts.map(|(document, counts)| (document, found.relevance(counts, tokens(document)))).collect()
+}
+
 #[test]
-fn one_word_is_ranked_as_fts5_ranks_it() {
+fn one_term_is_found_and_ranked_as_fts5_finds_and_ranks_it() {
     let world = World::new();
     for (session, seed) in [(FIRST, 3), (SECOND, 4)] {
         generate::session(&mut fs::File::create(world.path(session)).unwrap(), seed, 200_000).unwrap();
     }
     world.write("third", session("third").user("u8", "a user of `user_name` and UserName"));
     world.update();
+    // Its places need several pages.
+    world.write("fourth", Transcript::session("fourth").user("u9", "the user ".repeat(20_000)));
+    world.update();
     // Documents that were removed count no more.
     world.write(SECOND, session(SECOND));
     world.update();
     let index = Index::open(&world.index()).unwrap().unwrap();
     let connection = &index.connection;
-    let mut facts = FactsReader::new(connection).unwrap();
+    let known = RefCell::default();
+    let facts = FactsReader::new(connection, &known);
     let mut ranked = 0;
-    for word in ["user", "\"user\"", "name", "kettle", "the", "error", "to", "沸騰", "nowhere"] {
+    for word in [
+        "user",
+        "\"user\"",
+        "name",
+        "kettle",
+        "the",
+        "error",
+        "to",
+        "沸騰",
+        "nowhere",
+        "user_name",
+        "UserName",
+        "\"a user\"",
+        "\"user of\"",
+        "\"why does the kettle not\"",
+        "\"the the\"",
+        "src/main.rs:42",
+        "getUserName",
+        "\"user a\"",
+    ] {
         let query = Query::parse(word).unwrap();
         let Some(annals_search::Expression::Term(term)) = query.expression() else { panic!("{word}") };
-        assert!(term.is_one_token(), "{word}");
         let sql = "SELECT rowid, -bm25(text, 1.0, 0.7) FROM text WHERE text MATCH ?1 ORDER BY rowid";
         let mut statement = connection.prepare(sql).unwrap();
         let expected = statement.query_map([term.fts_match()], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let expected: Vec<(i64, f64)> = expected.collect::<Result<_, _>>().unwrap();
         let documents: Vec<i64> = expected.iter().map(|(document, _)| *document).collect();
-        let mut relevance = |documents: &[i64]| {
-            let words = word_relevance::WordRelevance::of(connection, term).unwrap();
-            let counts = words.counts_in(documents).map(|(document, count)| {
-                let tokens = facts.of(document).unwrap().unwrap().tokens;
-                (document, words.relevance(count, tokens))
-            });
-            counts.collect::<Vec<_>>()
-        };
-        let found = relevance(&documents);
-        assert_eq!(found.len(), expected.len(), "{word}");
-        for (found, expected) in found.iter().zip(&expected) {
+        let found = TermMatches::of(connection, term).unwrap();
+        assert_eq!(found.documents(), documents, "{word}");
+        let ranked_by_term = relevance_of(&found, &documents, &facts);
+        assert_eq!(ranked_by_term.len(), expected.len(), "{word}");
+        for (found, expected) in ranked_by_term.iter().zip(&expected) {
             assert_eq!(found.0, expected.0, "{word}");
             assert!((found.1 / expected.1 - 1.0).abs() < 1e-12, "{word}: {found:?} {expected:?}");
         }
         let every_other: Vec<i64> = documents.iter().copied().step_by(2).collect();
-        let found = relevance(&every_other);
+        let found = relevance_of(&found, &every_other, &facts);
         assert_eq!(found.iter().map(|(document, _)| *document).collect::<Vec<_>>(), every_other, "{word}");
         ranked += expected.len();
     }
@@ -1251,6 +1277,38 @@ fn purging_a_session_leaves_none_of_its_words_in_the_index() {
     engine.purge(&trashed).unwrap();
     assert_eq!(world.search("水壺", &flat()).total, 1);
     assert_like_new(&world);
+}
+
+/// The result of a call, and what was said then.
+fn with_result(transcript: Transcript) -> Transcript {
+    transcript.at("2026-03-01T11:00:00Z").result("u1", "t1", "fn brew() {}").user("u2", "And the pot?")
+}
+
+/// A resumed session may have a result without its call: which tool it was, and about which file, only the other transcript says.
+#[test]
+fn purging_one_of_two_copies_leaves_no_name_that_only_it_had() {
+    for purged_is_first in [true, false] {
+        let world = World::new();
+        let input = json!({"notebook_path": "/zanzibarfile"});
+        let call = Transcript::session(FIRST)
+            .assistant("a1", |reply| reply.text("I look").tool("t1", "NotebookRead", input));
+        let mut sessions = [(FIRST, with_result(call)), (SECOND, with_result(Transcript::session(SECOND)))];
+        sessions.sort_by_key(|(session, _)| (*session == FIRST) != purged_is_first);
+        for (session, transcript) in sessions {
+            world.write(session, transcript);
+            world.update();
+        }
+        assert_eq!(world.search("brew", &flat()).total, 1);
+        assert_eq!(world.search("brew tool:notebookread file:zanzibarfile", &flat()).total, 1);
+        fs::remove_file(world.path(FIRST)).unwrap();
+        forget(&world.engine(), &world.path(FIRST)).unwrap();
+        assert_eq!(world.search("brew", &flat()).total, 1);
+        assert_eq!(world.search("brew tool:notebookread", &flat()).total, 0);
+        for name in ["NotebookRead", "zanzibarfile"] {
+            assert!(!is_in_files_of_index(&world, name), "{name}");
+        }
+        assert_like_new(&world);
+    }
 }
 
 #[test]

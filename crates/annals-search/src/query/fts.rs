@@ -1,6 +1,7 @@
 //! Queries as expressions of FTS5.
 
 use super::{Expression, Term};
+use crate::tokens::Column;
 
 /// What FTS5 is asked to find the documents that a query matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,16 +64,14 @@ fn joined(expressions: &[String], operator: &str) -> String {
 }
 
 pub(super) fn render_term(term: &Term) -> String {
-    // Tokens have no quotes and no blanks, so nothing is escaped.
-    let phrase =
-        |tokens: &[String]| format!("\"{}\"{}", tokens.join(" "), if term.is_prefix { " *" } else { "" });
-    // A phrase without a column is looked for in all of them, which are these two. FTS5 then skips the positions of a document
-    // in which a word alone is looked for.
-    if term.parts.is_empty() {
-        format!("words : {}", phrase(&term.words))
-    } else if term.parts == term.words {
-        phrase(&term.words)
-    } else {
-        format!("(words : {} OR {})", phrase(&term.words), phrase(&term.parts))
+    let star = if term.is_prefix { " *" } else { "" };
+    let mut phrases = Vec::new();
+    for (tokens, columns) in term.phrases() {
+        // A phrase without a column is looked for in all of them, which are these two. FTS5 then skips the positions of a document
+        // in which a word alone is looked for.
+        let column = if *columns == [Column::Words] { "words : " } else { "" };
+        // Tokens have no quotes and no blanks, so nothing is escaped.
+        phrases.push(format!("{column}\"{}\"{star}", tokens.join(" ")));
     }
+    joined(&phrases, " OR ")
 }

@@ -94,9 +94,20 @@ impl Term {
         !self.is_prefix && self.tokens().nth(1).is_none()
     }
 
-    /// Returns whether the term is looked for in the column of parts, too.
-    pub fn is_looked_for_in_parts(&self) -> bool {
-        !self.parts.is_empty()
+    /// Returns whether the last token may go on.
+    pub fn is_prefix(&self) -> bool {
+        self.is_prefix
+    }
+
+    /// Returns the phrases of which FTS5 looks for any, each with the columns where it does.
+    pub fn phrases(&self) -> Vec<(&[String], &'static [Column])> {
+        if self.parts.is_empty() {
+            vec![(&self.words, &[Column::Words])]
+        } else if self.parts == self.words {
+            vec![(&self.words, &[Column::Words, Column::Parts])]
+        } else {
+            vec![(&self.words, &[Column::Words]), (&self.parts, &[Column::Words, Column::Parts])]
+        }
     }
 
     /// Returns the expression with which FTS5 finds the documents that have the term.
