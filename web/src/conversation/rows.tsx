@@ -214,15 +214,24 @@ function AgentRows({ reader, agent, onMissing }: { reader: Reader; agent: string
 function CallActions({ reader, row, tool }: { reader: Reader; row: ViewRow; tool: ViewTool }): JSX.Element {
   const t = texts.value;
   const opened = reader.opened(row.row);
+  const [isRelatedShown, showRelated] = useState(false);
   const copy = (nodes: readonly ViewNode[]) => () => void copyNodes(nodes, fetchPart(reader, row.row));
-  return <div class="card-actions">
+  return <><div class="card-actions">
     {opened?.input && <button type="button" class="quiet" onClick={copy(opened.input)}>{t.copyInput}</button>}
     {opened?.output && <button type="button" class="quiet" onClick={copy(opened.output)}>{t.copyOutput}</button>}
     {tool.file && <button type="button" class="quiet" onClick={() => void copyText(tool.file!)}>{t.copyPath}</button>}
     {tool.file && <SheetLink reader={reader} sheet={{ kind: 'file', of: tool.file }} label={t.fileHistory} />}
     {isWide.value && !reader.outer && (tool.agentId || tool.file) && <a class="sheet-link" href={besideAddress(reader, tool)}>{t.openBeside}</a>}
     <button type="button" class="quiet" onClick={() => void copyText(new URL(linkTo(reader, row), location.href).href)}>{t.copyLink}</button>
-  </div>;
+    <button type="button" class="quiet" aria-expanded={isRelatedShown} onClick={() => showRelated(!isRelatedShown)}>{t.related}</button>
+  </div>{isRelatedShown && <Related reader={reader} row={row} />}</>;
+}
+
+/** What a call has to do with. It needs all calls of the transcript, so it is loaded when a reader asks for it. */
+function Related({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
+  const [module, setModule] = useState<typeof import('./related-calls.tsx')>();
+  useEffect(() => { import('./related-calls.tsx').then(setModule, complain); }, []);
+  return module ? <module.RelatedCalls reader={reader} row={row} /> : <p class="quiet">{texts.value.loading}</p>;
 }
 
 export async function copyText(text: string): Promise<void> {
