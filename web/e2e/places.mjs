@@ -96,6 +96,8 @@ export const checks = [
     await page.locator('.transcript [aria-current=true] .card[data-state=error] .reason').waitFor();
     await page.keyboard.press('4');
     await page.locator('.transcript .raw').first().waitFor();
+    await page.locator('.transcript .raw b', { hasText: /^reply$/ }).first().waitFor();
+    await page.locator('.transcript .raw b', { hasText: /^thinking$/ }).first().waitFor();
     assert.equal(new URL(page.url()).searchParams.get('view'), 'raw');
     await page.locator('.transcript .raw .card-head').first().click();
     await page.locator('.transcript .raw .block', { hasText: '<b>raw</b>' }).waitFor();
@@ -240,6 +242,8 @@ export const checks = [
     await card.locator('.card-head').first().click();
     const inner = card.locator('.inline-agent');
     await inner.locator('.prompt', { hasText: '0.0' }).first().waitFor();
+    // No person wrote what a subagent was asked to do.
+    assert.equal(await inner.locator('.prompt header b').first().textContent(), 'Task');
     await inner.locator('.card').first().waitFor();
     assert.equal(mock.streams.size, 2, 'a subagent in a card has no connection of its own');
     const nodes = await page.evaluate(() => document.querySelectorAll('*').length);

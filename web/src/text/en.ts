@@ -32,7 +32,7 @@ export const en = {
   levelHints: {
     read: 'prompts and answers', work: 'with the calls of each turn', model: 'what a resume would send to the model', raw: 'every record of the file',
   },
-  you: 'You', claude: 'Claude', thinking: 'Thinking', notStored: 'not stored', turn: (turn: number) => `Turn ${turn}`,
+  you: 'You', task: 'Task', claude: 'Claude', thinking: 'Thinking', notStored: 'not stored', turn: (turn: number) => `Turn ${turn}`,
   tools: (count: number) => s(count, 'tool'), files: (count: number) => s(count, 'file'), errors: (count: number) => s(count, 'error'),
   thoughts: (count: number) => s(count, 'thought'), notes: (count: number) => s(count, 'note'), texts: (count: number) => s(count, 'text'),
   moreLines: (count: number) => `+${s(count, 'line')}`,

@@ -40,7 +40,7 @@ export const zh: Texts = {
 
   levels: { read: '阅读', work: '过程', model: '模型', raw: '原始' },
   levelHints: { read: '提示与回答', work: '包括每轮的调用', model: '恢复会话时会发送给模型的内容', raw: '文件中的每条记录' },
-  you: '你', claude: 'Claude', thinking: '思考', notStored: '未保存', turn: (turn) => `第 ${turn} 轮`,
+  you: '你', task: '任务', claude: 'Claude', thinking: '思考', notStored: '未保存', turn: (turn) => `第 ${turn} 轮`,
   tools: (count) => `${n(count)} 个工具调用`, files: (count) => `${n(count)} 个文件`, errors: (count) => `${n(count)} 个错误`,
   thoughts: (count) => `${n(count)} 次思考`, notes: (count) => `${n(count)} 条附注`, texts: (count) => `${n(count)} 段文字`,
   moreLines: (count) => `另有 ${n(count)} 行`,
@@ -93,7 +93,7 @@ export const zh: Texts = {
   turnCount: (count) => `${n(count)} 轮`, cacheHits: (percent) => `提示的 ${percent} % 来自缓存`, averageTime: '平均', whyFailed: '调用失败的原因', example: '示例', editedFiles: '修改的文件', edited: '次修改', turnsByHour: '按星期和小时的轮次',
   healthStop: '停止', healthProgress: (done, total) => `已检查 ${n(done)} / ${n(total)} 个会话`, healthSum: (errors, warnings, sessions) => `${n(sessions)} 个会话中有 ${n(errors)} 个错误和 ${n(warnings)} 个警告`,
   lostMessages: (count) => `Claude Code 在这里会丢失 ${n(count)} 条消息；`, repairShows: '会显示如何找回它们。',
-planShow: '显示修复计划', planHide: '收起修复计划', planEmpty: '没有需要修复的内容。', planNew: (count) => `${n(count)} 个新行`, planLines: (lines, more) => `第 ${lines} 行${more > 0 ? `，另有 ${n(more)} 行` : ''}`,
+  planShow: '显示修复计划', planHide: '收起修复计划', planEmpty: '没有需要修复的内容。', planNew: (count) => `${n(count)} 个新行`, planLines: (lines, more) => `第 ${lines} 行${more > 0 ? `，另有 ${n(more)} 行` : ''}`,
   planBefore: '修复前', planAfter: '修复后', planSent: (sent, missing) => `Claude Code 恢复 ${n(sent)} 条消息${missing > 0 ? `，丢失 ${n(missing)} 条` : ''}`, planRefused: '请求会被拒绝：', planObstacle: 'Claude Code 不会恢复此会话：',
   planBranch: (messages) => `不包括一个有 ${n(messages)} 条消息的分支。改为继续它：`, planRewritten: (size) => `文件会重新写为 ${size}；旧文件保留为备份。`, planApply: '没有改动任何内容。执行修复的命令：', helps: '可用的命令：',
   repairPlan: '此命令显示修复会改变什么，但不做任何改变：', copyCommand: '复制命令',
