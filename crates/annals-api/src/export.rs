@@ -862,23 +862,37 @@ mod tests {
         assert_eq!(foreign_html("`a` <img src=x>").len(), 1, "the check finds HTML");
     }
 
-    /// A session that has a text wherever an export may show one.
+    /// Every tool that has a card of its own.
+    const TOOLS: &str = "Bash Read Edit MultiEdit Write NotebookEdit Grep Glob Task TodoWrite AskUserQuestion ExitPlanMode Skill WebFetch BashOutput";
+
+    /// A session that has a text wherever an export or a viewer may show one.
     fn session_full_of(text: &str) -> String {
         let image = json!({"type": "image", "source": {"type": "base64", "media_type": text, "data": text}});
-        let edit = json!({"file_path": text, "old_string": text, "new_string": format!("{text}\n{text}")});
-        testkit::transcript::Transcript::session(SESSION)
+        let input = json!({
+            "command": text, "description": text, "file_path": text, "notebook_path": text, "pattern": text, "path": text, "url": text,
+            "old_string": text, "new_string": format!("{text}\n{text}"), "content": text, "query": text, "subagent_type": text, "prompt": text,
+            "plan": text, "skill": text, "args": text, "todos": [{"content": text, "status": "in_progress", "activeForm": text}],
+            "questions": [{"question": text, "header": text, "options": [{"label": text, "description": text}]}], (text): text,
+        });
+        let output = json!({
+            "stdout": text, "stderr": text, "type": text, "answers": {(text): text}, "filePath": text,
+            "file": {"filePath": text, "content": text, "startLine": 1, "numLines": 1},
+            "structuredPatch": [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": [format!("-{text}"), format!("+{text}x")]}],
+        });
+        let mut session = testkit::transcript::Transcript::session(SESSION)
             .cwd(text)
             .user(&format!("u1{text}"), json!([{"type": "text", "text": text}, image]))
             .with("timestamp", format!("2026-03-01T10:00:00{text}"))
-            .assistant(&format!("a1{text}"), |reply| {
-                let reply = reply.id(text).text(text).thinking(text).tool(text, text, json!({(text): text}));
-                let reply = reply.tool("t2", "Edit", edit).tool("t3", "Bash", json!({"command": text}));
-                reply.tool("t4", "Task", json!({"subagent_type": text, "description": text, "prompt": text}))
-            })
-            .failure(&format!("r1{text}"), text, text)
-            .result("r2", "t2", text)
-            .result("r3", "t3", json!([{"type": "text", "text": text}, image]))
-            .result("r4", "t4", text)
+            .assistant(&format!("a{text}"), |reply| reply.id(text).text(text).thinking(text));
+        for (number, tool) in TOOLS.split(' ').chain([text]).enumerate() {
+            let [call, result] = ["call", "result"].map(|kind| format!("{kind}-{number}"));
+            session = session.assistant(&call, |reply| reply.tool(&call, tool, input.clone()));
+            session = session.result(&result, &call, json!([{"type": "text", "text": text}, image]));
+            session = session.with("toolUseResult", output.clone());
+        }
+        session
+            .assistant(&format!("b{text}"), |reply| reply.tool(text, "Bash", input))
+            .failure(&format!("r{text}"), text, text)
             .message("system", "s1", json!({"subtype": text, "content": text, "level": text}))
             .message("attachment", "s2", json!({"attachment": {"type": text, "content": text}}))
             .message(
@@ -991,6 +1005,29 @@ mod tests {
             "the check finds tags"
         );
         assert_eq!(foreign_links("[a](javascript:b) ![c](data:d)").len(), 2, "the check finds links");
+    }
+
+    #[test]
+    fn no_line_of_a_card_reorders_or_hides_text() {
+        for text in HOSTILE {
+            let (_root, engine) = engine_with(&session_full_of(text));
+            let snapshot = engine.snapshot(engine.session(SESSION.as_ref()).unwrap()).unwrap();
+            let conversation = snapshot.conversation(None, turn::PAUSE_MS).unwrap();
+            let outline = Outline::unmeasured(&conversation).unwrap();
+            let rows = Rows::new(&conversation, &outline, None);
+            let mut calls = 0;
+            for number in 0..outline.rows().len() {
+                let row = rows.row(number, Open::Folded).unwrap();
+                calls += usize::from(row.tool.is_some());
+                let tool = row.tool.as_ref().map_or_else(Vec::new, |tool| vec![&tool.name, &tool.title]);
+                let subject = row.tool.as_ref().and_then(|tool| tool.subject.as_ref());
+                let trigger = row.compaction.as_ref().and_then(|compaction| compaction.trigger.as_ref());
+                for shown in tool.into_iter().chain(subject).chain(trigger) {
+                    assert!(!annals_render::has_harmful(shown), "{shown:?} of {text:?}");
+                }
+            }
+            assert_eq!(calls, TOOLS.split(' ').count() + 2, "{text:?}");
+        }
     }
 
     fn assert_shows_what_it_hides(document: &str, text: &str) {
