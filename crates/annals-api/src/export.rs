@@ -143,6 +143,13 @@ pub struct About {
     pub turns: Vec<TurnRef>,
 }
 
+impl About {
+    /// Returns the value of a fact; empty if there is none.
+    fn fact(&self, wanted: &str) -> &str {
+        self.facts.iter().find(|(name, _)| *name == wanted).map_or("", |(_, value)| value)
+    }
+}
+
 /// A turn in a table of contents.
 #[derive(Clone, Debug)]
 pub struct TurnRef {
@@ -587,9 +594,8 @@ impl<'a> Exporter<'a> {
             TurnRef { number: turn.number, uuid: id, prompt: one_line(&prompt, 70) }
         });
         let times = conversation.turns();
-        let time = |ms: Option<i64>| ms.map(time_of_ms);
-        let from = time(times.first().and_then(|turn| turn.started_at));
-        let to = time(times.last().and_then(|turn| turn.ended_at));
+        let from = times.first().and_then(|turn| turn.started_at).map(time_of_ms);
+        let to = times.last().and_then(|turn| turn.ended_at).map(time_of_ms);
         let values = [
             ("session", file.session.clone()),
             ("project", row.and_then(SessionRow::project_path)),
@@ -689,14 +695,18 @@ fn call_facts(row: &ViewRow) -> Vec<String> {
     facts
 }
 
+/// Returns a number of tokens in thousands, rounded up.
+fn thousands(tokens: u64) -> String {
+    format!("{}k", tokens.div_ceil(1000))
+}
+
 /// Returns the words of a row that is a mark in the conversation.
 fn mark_words(row: &ViewRow) -> String {
     match (&row.compaction, row.kind) {
         (Some(compaction), _) => {
-            let tokens = |tokens: Option<u64>| tokens.map(|tokens| format!("{}k", tokens.div_ceil(1000)));
-            let before = tokens(compaction.pre_tokens).unwrap_or_default();
+            let before = compaction.pre_tokens.map_or_else(String::new, thousands);
             let after =
-                tokens(compaction.post_tokens).map_or_else(String::new, |after| format!(" → {after}"));
+                compaction.post_tokens.map_or_else(String::new, |after| format!(" → {}", thousands(after)));
             format!("compacted {} {before}{after}", compaction.trigger.as_deref().unwrap_or_default())
         }
         _ => row.summary.clone(),
