@@ -96,6 +96,8 @@ export const checks = [
     await page.locator('.transcript [aria-current=true] .card[data-state=error] .reason').waitFor();
     await page.keyboard.press('4');
     await page.locator('.transcript .raw').first().waitFor();
+    await page.locator('.transcript .raw b', { hasText: /^reply$/ }).first().waitFor();
+    await page.locator('.transcript .raw b', { hasText: /^thinking$/ }).first().waitFor();
     assert.equal(new URL(page.url()).searchParams.get('view'), 'raw');
     await page.locator('.transcript .raw .card-head').first().click();
     await page.locator('.transcript .raw .block', { hasText: '<b>raw</b>' }).waitFor();
@@ -180,6 +182,29 @@ export const checks = [
     assert.deepEqual([copied.length, copied[0], copied.at(-1)], [4981, 'more line 0', 'the last line']);
     await close();
   }],
+  ['related: a call leads to its prompt, to the last read and edit of its file, and from a failure to the attempt that succeeded', async (stage) => {
+    const { page, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('.card').first().waitFor();
+    const reaches = (row) => page.waitForFunction((row) => document.querySelector('.transcript [aria-current=true]')?.dataset.item === String(row), row);
+    const leads = async (row, words, to) => {
+      await page.evaluate(() => { location.hash = '#L1'; });
+      await reaches(0);
+      await page.evaluate((row) => { location.hash = `#L${row + 1}`; }, row);
+      await reaches(row);
+      const current = page.locator('.transcript [aria-current=true]');
+      if (await current.locator('.card-body').count() === 0) await page.keyboard.press('o');
+      if (await current.locator('.related').count() === 0) await current.getByRole('button', { name: 'Related' }).click();
+      await current.locator('.related li', { hasText: words }).getByRole('button').click();
+      await reaches(to);
+    };
+    // Rows 6 and 14 edit the file that row 13 reads; row 53 reads it and fails, and row 57 reads it again.
+    await leads(14, 'the prompt of this turn', 10);
+    await leads(14, 'the last time this file was read', 13);
+    await leads(14, 'the edit of this file before', 6);
+    await leads(53, 'the next attempt that succeeded', 57);
+    await leads(57, 'the attempt before this one', 53);
+    await close();
+  }],
   ['conversation: f goes through the edits of a file, also where rows are not loaded; m and \' remember a row', async (stage) => {
     const { page, mock, close } = await open(stage, `/s/${FIRST}`);
     await page.locator('.card').first().waitFor();
@@ -217,6 +242,8 @@ export const checks = [
     await card.locator('.card-head').first().click();
     const inner = card.locator('.inline-agent');
     await inner.locator('.prompt', { hasText: '0.0' }).first().waitFor();
+    // No person wrote what a subagent was asked to do.
+    assert.equal(await inner.locator('.prompt header b').first().textContent(), 'Task');
     await inner.locator('.card').first().waitFor();
     assert.equal(mock.streams.size, 2, 'a subagent in a card has no connection of its own');
     const nodes = await page.evaluate(() => document.querySelectorAll('*').length);

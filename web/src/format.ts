@@ -1,4 +1,5 @@
 /** Numbers, times and text in the form in which people read them. */
+import type { UsageRow } from './wire.ts';
 
 const COUNT = new Intl.NumberFormat('en', { maximumFractionDigits: 1, notation: 'compact' });
 
@@ -39,6 +40,11 @@ export function dollars(amount: number, digits = 2): string {
   return amount < least / 2 && amount > 0 ? `<$${least}` : `$${amount.toFixed(digits)}`;
 }
 
+/** A cost of usage. What is calculated from list prices is an estimate. */
+export function costOf({ costUsd, costKind }: Pick<UsageRow, 'costUsd' | 'costKind'>, digits = 2): string {
+  return costUsd === null ? '–' : `${costKind === 'recorded' ? '' : '≈ '}${dollars(costUsd, digits)}`;
+}
+
 /** How long ago something was, if that is short; otherwise the day, also of a time that is still to come. */
 export function ago(time: string | null | undefined, now: number, language: string): string {
   if (!time) return '';
@@ -63,6 +69,11 @@ export function fullTime(time: string, language: string): string {
   return new Date(time).toLocaleString(language, { dateStyle: 'full', timeStyle: 'long' });
 }
 
+/** A path without the folder that it is in, if that is the working directory. */
+export function shortPath(path: string, folder: string | null | undefined): string {
+  return folder && path.startsWith(folder) && /^[\\/]./.test(path.slice(folder.length)) ? path.slice(folder.length + 1) : path;
+}
+
 /** The last folder of a path, of any system. */
 export function baseName(path: string): string {
   return path.replace(/[\\/]+$/, '').split(/[\\/]/).pop() || path;
@@ -73,14 +84,18 @@ export function textOf(text: string | { bytes: string } | null | undefined): str
   return typeof text === 'string' ? text : text ? '�' : '';
 }
 
+/** The characters of `harmful.rs` of the server; joiners are needed between two characters beyond ASCII. */
+const HARMFUL = new RegExp('[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufdd0-\\ufdef\\ufeff\\uffa0\\ufff0-\\ufffb\\ufffe\\uffff'
+  + '\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e00ff}\\u{e01f0}-\\u{e0fff}]|(?<![^\\x00-\\x7f])[\\u200c\\u200d]|[\\u200c\\u200d](?![^\\x00-\\x7f])', 'gu');
+
 /**
  * Makes characters visible that change the direction of text or that have no picture, which could make text look different from what it
  * is. Tabs and line breaks stay.
  */
 export function visible(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (character) => {
-    const code = character.charCodeAt(0);
-    return code < 32 ? String.fromCharCode(0x2400 + code) : `⟨${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  return text.replace(HARMFUL, (character) => {
+    const code = character.codePointAt(0)!;
+    return code < 32 ? String.fromCharCode(0x2400 + code) : code === 127 ? '␡' : `⟨${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
   });
 }
 

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { compact, dollars, textOf, visible } from './format.ts';
+import { compact, costOf, textOf, visible } from './format.ts';
 import { call } from './rpc.ts';
 import { format } from './route.ts';
 import { sessions } from './session-list.ts';
@@ -28,7 +28,7 @@ export function ReplyTable({ params }: { params: UsageParams }): JSX.Element {
       <tbody>{replies.map((reply) => <tr key={`${textOf(reply.path)} ${reply.line}`}>
         <th scope="row"><a href={format({ place: 'conversation', session: reply.session, level: 'work', record: `L${reply.line}`, ...(reply.agentId && { agent: reply.agentId }) })} title={t.replyLink}>{reply.timestamp ? new Date(reply.timestamp).toLocaleString(language.value, { dateStyle: 'medium', timeStyle: 'short' }) : `${t.line} ${reply.line}`}</a></th>
         <td class="words">{titleOf(reply.session)}{reply.copies > 0 && <span class="second"> · {t.copies(reply.copies)}</span>}</td><td class="words">{visible(reply.model)}</td>
-        <td>{compact(reply.inputTokens)}</td><td>{compact(reply.outputTokens)}</td><td>{compact(reply.cacheReadTokens)}</td><td>{compact(reply.cacheCreationTokens)}</td><td>{reply.costUsd === null ? '–' : `${reply.costKind === 'recorded' ? '' : '≈ '}${dollars(reply.costUsd, 4)}`}</td>
+        <td>{compact(reply.inputTokens)}</td><td>{compact(reply.outputTokens)}</td><td>{compact(reply.cacheReadTokens)}</td><td>{compact(reply.cacheCreationTokens)}</td><td>{costOf(reply, 4)}</td>
       </tr>)}</tbody></table></div>
   </>;
 }

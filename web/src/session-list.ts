@@ -1,6 +1,6 @@
 /** All sessions, kept up to date by the stream of changes. */
 import { signal } from '@preact/signals';
-import { textOf } from './format.ts';
+import { costOf, textOf } from './format.ts';
 import { call, follow } from './rpc.ts';
 import { complain } from './toast.tsx';
 import type { ChangedNotice, Session, Stats } from './wire.ts';
@@ -10,7 +10,7 @@ export const isLoaded = signal(false);
 export const isConnected = signal(false);
 export const loadFailure = signal<Error | undefined>(undefined);
 /** What each session cost, by its id. */
-export const costs = signal<ReadonlyMap<string, number>>(new Map());
+export const costs = signal<ReadonlyMap<string, string>>(new Map());
 /** Counts of sessions whose rows were on the screen, by their id. */
 export const counts = signal<ReadonlyMap<string, Stats>>(new Map());
 
@@ -54,8 +54,13 @@ export async function loadSessions(): Promise<void> {
 export async function loadCosts(): Promise<void> {
   try {
     const { rows } = await call('history/usage', { by: 'session', limit: 10_000 });
-    costs.value = new Map(rows.flatMap((row) => (row.costUsd === null ? [] : [[row.key, row.costUsd] as const])));
+    costs.value = new Map(rows.flatMap((row) => (row.costUsd === null ? [] : [[row.key, costOf(row)] as const])));
   } catch { /* The list is complete without costs. */ }
+}
+
+/** What stands below the title of a session: the first prompt, unless it is the title. */
+export function secondLine({ title, firstPrompt }: Pick<Session, 'title' | 'firstPrompt'>): string {
+  return firstPrompt === null || firstPrompt.trim() === title?.trim() ? '' : firstPrompt;
 }
 
 /** Follows changes of all sessions. */

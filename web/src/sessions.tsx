@@ -2,13 +2,13 @@
 import { useSignal } from '@preact/signals';
 import { render, type JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { ago, baseName, bytes, compact, dollars, fullTime, textOf, visible } from './format.ts';
+import { ago, baseName, bytes, compact, fullTime, textOf, visible } from './format.ts';
 import { Icon } from './icons.tsx';
 import { register } from './keys.ts';
 import { List } from './list/list.ts';
 import { amend, format, go, type Route } from './route.ts';
 import { has as canAsk } from './rpc.ts';
-import { HAS, copies, costs, counts, hasOf, isCounted, isLoaded, loadCopies, loadCosts, loadFailure, loadSessions, sessions, wantCounts, type Has } from './session-list.ts';
+import { HAS, copies, costs, counts, hasOf, isCounted, isLoaded, loadCopies, loadCosts, loadFailure, loadSessions, secondLine, sessions, wantCounts, type Has } from './session-list.ts';
 import { density } from './settings.ts';
 import { stars, toggleStar } from './stars.ts';
 import { language, texts } from './text.ts';
@@ -141,13 +141,13 @@ function SessionRow({ session, isCurrent }: { session: Session; isCurrent: boole
     <span class="status" title={word}><span aria-hidden="true">{shape}</span><span class="hidden">{word}</span></span>
     <span class="what">
       <span class="title" dir="auto">{visible(session.title ?? '') || t.untitled}{stars.value.has(session.id) && <span class="star" title={t.starred}> ★<span class="hidden">{t.starred}</span></span>}{session.tag && <span class="tag">{visible(session.tag)}</span>}{session.forkedFrom && <span class="mark-sign" title={t.forkOf}> <Icon name="branch" /><span class="hidden">{t.forkOf}</span></span>}</span>
-      <span class="second" dir="auto">{session.error ? visible(session.error) : visible(session.firstPrompt ?? '')}</span>
+      <span class="second" dir="auto">{visible(session.error ?? secondLine(session))}</span>
     </span>
     <span class="where"><span title={visible(session.projectPath ?? '')}>{visible(baseName(session.projectPath ?? session.projectKey))}</span><span class="second">{visible(session.gitBranch ?? '')}</span></span>
-    <span class="when"><span title={session.updatedAt ? fullTime(session.updatedAt, language.value) : undefined}>{ago(session.updatedAt, Date.now(), language.value)}</span><span class="second size">{bytes(session.size)}</span><span class="second narrow" title={stats && t.turnCount(stats.turns)}>{[stats ? stats.turns : '', cost !== undefined ? dollars(cost) : ''].filter(Boolean).join(' · ') || bytes(session.size)}</span></span>
+    <span class="when"><span title={session.updatedAt ? fullTime(session.updatedAt, language.value) : undefined}>{ago(session.updatedAt, Date.now(), language.value)}</span><span class="second size">{bytes(session.size)}</span><span class="second narrow" title={stats && t.turnCount(stats.turns)}>{[stats ? stats.turns : '', cost ?? ''].filter(Boolean).join(' · ') || bytes(session.size)}</span></span>
     <span class="number">{stats ? stats.turns : ''}</span>
     <span class="number"><span>{calls > 0 ? compact(calls) : ''}</span>{errors > 0 && <span class="second failed">✖ {errors}<span class="hidden">{t.failures}</span></span>}</span>
-    <span class="number">{cost !== undefined ? dollars(cost) : ''}</span>
+    <span class="number">{cost ?? ''}</span>
     <span class="number">{stats && stats.changedFiles > 0 && <><span>{t.files(stats.changedFiles)}</span>{stats.linesAdded + stats.linesRemoved > 0 && <span class="second"><span class="s-add">+{compact(stats.linesAdded)}</span> <span class="s-del">−{compact(stats.linesRemoved)}</span></span>}</>}</span>
     <ContextFill stats={stats} />
     <span class="marks">

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { baseName, compact, dollars, visible } from './format.ts';
+import { baseName, compact, costOf, dollars, visible } from './format.ts';
 import { InsightPanel } from './insight.tsx';
 import { Bars, type Bar } from './plot.tsx';
 import { ReplyTable } from './replies.tsx';
@@ -44,6 +44,7 @@ export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.E
   const total = usage.value?.total;
   const rows = usage.value?.rows ?? [];
   const names = isTokens ? [t.input_tokens, t.cacheWrite, t.cacheRead, t.output_tokens] : [...new Set(rows.flatMap(({ models }) => Object.keys(models)))].sort();
+  const hasSeveralYears = by === 'day' && new Set(rows.map(({ key }) => key.slice(0, 4))).size > 1;
   return <main class="usage" id="content">
     <h1 class="hidden">{t.usage}</h1>
     <div class="filters">
@@ -54,10 +55,10 @@ export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.E
     </div>
     {failure.value && <p class="trouble" role="alert">{t.failedToLoad} {failure.value}</p>}
     {!usage.value && !failure.value && <p class="empty">{t.loading}</p>}
-    {total && <p class="totals"><b>{total.costUsd === null ? '–' : dollars(total.costUsd)}</b> <span>{compact(total.outputTokens)} {t.output_tokens}</span> <span>{compact(total.cacheReadTokens)} {t.cacheRead}</span> <span>{compact(total.cacheCreationTokens)} {t.cacheWrite}</span> <span>{total.replies.toLocaleString(language.value)} {t.replies}</span>
+    {total && <p class="totals"><b>{costOf(total)}</b> <span>{compact(total.outputTokens)} {t.output_tokens}</span> <span>{compact(total.cacheReadTokens)} {t.cacheRead}</span> <span>{compact(total.cacheCreationTokens)} {t.cacheWrite}</span> <span>{total.replies.toLocaleString(language.value)} {t.replies}</span>
       <span class="quiet">{t.countedOnce} {t.estimatedCost}{total.unpricedReplies > 0 ? ` ${t.unpriced(total.unpricedReplies)}` : ''}</span></p>}
     {usage.value && rows.length === 0 && <p class="empty">{t.noUsage}</p>}
-    {rows.length > 0 && <section class="panel wide"><h2>{isTokens ? t.tokensOver : t.costOver} · {t.by[by]}</h2><Bars bars={rows.slice(0, 120).map((row) => barOf(row, isTokens, names))} names={names} label={`${isTokens ? t.tokensOver : t.costOver}, ${t.by[by]}`} format={isTokens ? compact : dollars} />
+    {rows.length > 0 && <section class="panel wide"><h2>{isTokens ? t.tokensOver : t.costOver} · {t.by[by]}</h2><Bars bars={rows.slice(0, 120).map((row) => barOf(row, isTokens, names, hasSeveralYears))} names={names} label={`${isTokens ? t.tokensOver : t.costOver}, ${t.by[by]}`} format={isTokens ? compact : dollars} />
       <details open><summary>{t.asTable}</summary><UsageTable rows={rows} total={total!} by={by} why={(key) => format({ ...at, query: { ...query, why: key } })} /></details></section>}
     {query.why && <Replies at={at} by={by} limits={limitsOf(query)} why={query.why} />}
     {dearest.value.length > 0 && <section class="panel wide"><h2>{t.dearest}</h2><UsageTable rows={dearest.value} by="session" /></section>}
@@ -80,12 +81,12 @@ function Replies({ at, by, limits, why }: { at: Extract<Route, { place: 'usage' 
   return <section class="panel wide" id="replies"><h2>{t.whyReplies(visible(why))} <a class="second" href={format({ place: 'usage', query })}>{t.close}</a></h2><ReplyTable params={{ by, why, ...limits }} /></section>;
 }
 
-function barOf(row: UsageRow, isTokens: boolean, names: readonly string[]): Bar {
+function barOf(row: UsageRow, isTokens: boolean, names: readonly string[], hasSeveralYears: boolean): Bar {
   const parts = isTokens
     ? [row.inputTokens, row.cacheCreationTokens, row.cacheReadTokens, row.outputTokens].map((value, index) => ({ name: names[index]!, value }))
     : names.map((name) => ({ name, value: row.models[name]?.costUsd ?? 0 }));
-  const label = /^\d{4}-\d\d-\d\d$/.test(row.key) ? row.key.slice(5) : baseName(row.key).slice(0, 14);
-  return { label, title: `${row.key}: ${row.costUsd === null ? '–' : dollars(row.costUsd)}, ${compact(row.totalTokens)}`, parts };
+  const label = /^\d{4}-\d\d-\d\d$/.test(row.key) ? hasSeveralYears ? row.key : row.key.slice(5) : baseName(row.key).slice(0, 14);
+  return { label, title: `${row.key}: ${costOf(row)}, ${compact(row.totalTokens)}`, parts };
 }
 
 /** `why` gives the address of the replies behind a row. */
@@ -98,7 +99,7 @@ function UsageTable({ rows, total, by, why }: { rows: readonly UsageRow[]; total
   };
   const line = (row: UsageRow, first: JSX.Element | string) => <tr key={row.key}>
     <th scope="row" dir="auto">{first}</th><td>{why && row.key !== 'total' ? <a href={why(row.key)} title={t.whyReplies(row.key)}>{row.replies.toLocaleString(language.value)}</a> : row.replies.toLocaleString(language.value)}</td><td>{compact(row.inputTokens)}</td><td>{row.outputAtLeast ? '≥ ' : ''}{compact(row.outputTokens)}</td><td>{compact(row.cacheReadTokens)}</td><td>{compact(row.cacheCreationTokens)}</td>
-    <td>{row.costUsd === null ? '–' : `${row.costKind === 'recorded' ? '' : '≈ '}${dollars(row.costUsd)}`}</td></tr>;
+    <td>{costOf(row)}</td></tr>;
   return <div class="table" tabIndex={0} role="group" aria-label={t.asTable}><table class="numbers">
     <thead><tr><th scope="col">{t.by[by === 'block' ? 'day' : by]}</th><th scope="col">{t.replies}</th><th scope="col">{t.input_tokens}</th><th scope="col">{t.output_tokens}</th><th scope="col">{t.cacheRead}</th><th scope="col">{t.cacheWrite}</th><th scope="col">{t.cost}</th></tr></thead>
     <tbody>{rows.map((row) => line(row, title(row)))}</tbody>

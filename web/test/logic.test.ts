@@ -5,7 +5,7 @@ import { matcher } from '../src/conversation/call-filter.ts';
 import { changesOf } from '../src/conversation/changes.ts';
 import { factsOf } from '../src/conversation/facts.ts';
 import { numbered, sideBySide } from '../src/diff-lines.ts';
-import { ago, baseName, bytes, dollars, duration, isSafeLink, visible, withoutColours } from '../src/format.ts';
+import { ago, baseName, bytes, costOf, dollars, duration, isSafeLink, shortPath, visible, withoutColours } from '../src/format.ts';
 import { score } from '../src/fuzzy.ts';
 import { KEYS, nameOf, readOwn, withOwn } from '../src/keys.ts';
 import { wordsOf } from '../src/marks.ts';
@@ -13,7 +13,7 @@ import { textOfNodes } from '../src/plain.ts';
 import { roundUp } from '../src/plot.tsx';
 import { LEVELS, format, parse, type Route } from '../src/route.ts';
 import { EventParser } from '../src/rpc.ts';
-import { apply } from '../src/session-list.ts';
+import { apply, secondLine } from '../src/session-list.ts';
 import { en } from '../src/text/en.ts';
 import { problems, repairs } from '../src/text/problems-zh.ts';
 import { REFUSALS, zh } from '../src/text/zh.ts';
@@ -208,6 +208,35 @@ test('facts of calls are in the language of the page, and what a newer server ad
   expect(factsOf(tool, en.facts)).toEqual(['12 lines', 'exit 2', 'no such file', 'new kind', 'old server']);
   expect(factsOf(tool, zh.facts)).toEqual(['12 行', '退出码 2', 'no such file', 'new kind', 'old server']);
   expect(factsOf({ facts: ['3 lines'] }, zh.facts)).toEqual(['3 lines']);
+});
+
+test('every character that the server makes visible is visible in the page, and text that needs joiners stays', () => {
+  for (const code of [0x7f, 0x80, 0x9b, 0xad, 0x34f, 0x61c, 0x115f, 0x17b4, 0x180e, 0x200b, 0x200c, 0x200d, 0x2028, 0x2060, 0x2066, 0x206f, 0x3164, 0xfdd0, 0xfeff, 0xffa0, 0xfff9, 0x1bca0, 0x1d173, 0xe0041, 0xe01f0]) {
+    const hidden = String.fromCodePoint(code);
+    const shown = code === 0x7f ? '␡' : `⟨${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+    expect(visible(`a${hidden}b`)).toBe(`a${shown}b`);
+    expect(visible(visible(hidden))).toBe(visible(hidden));
+  }
+  for (const text of ['👩‍💻 ❤️', 'می‌خواهم', '葛\u{e0100}', '한국어 かな 😀 ａ']) expect(visible(text)).toBe(text);
+});
+
+test('a path below the working directory is shown without it', () => {
+  expect(shortPath('/home/mia/tea/src/dial.ts', '/home/mia/tea')).toBe('src/dial.ts');
+  expect(shortPath('C:\\tea\\dial.ts', 'C:\\tea')).toBe('dial.ts');
+  for (const path of ['/home/mia/teapot/a', '/home/mia/tea', '/home/mia/tea/', 'npm test']) expect(shortPath(path, '/home/mia/tea')).toBe(path);
+  expect(shortPath('/a', null)).toBe('/a');
+});
+
+test('a cost that is calculated is marked as an estimate', () => {
+  expect(costOf({ costUsd: 1.25, costKind: 'recorded' })).toBe('$1.25');
+  expect(costOf({ costUsd: 1.25, costKind: 'mixed' }, 4)).toBe('≈ $1.2500');
+  expect(costOf({ costUsd: null, costKind: null })).toBe('–');
+});
+
+test('the line below a title repeats nothing', () => {
+  expect(secondLine({ title: 'Boil water', firstPrompt: 'Boil water\n' })).toBe('');
+  expect(secondLine({ title: 'Kettle', firstPrompt: 'Boil water' })).toBe('Boil water');
+  expect(secondLine({ title: null, firstPrompt: null })).toBe('');
 });
 
 test('colours of a terminal are no text, other sequences stay visible', () => {

@@ -143,6 +143,13 @@ pub struct About {
     pub turns: Vec<TurnRef>,
 }
 
+impl About {
+    /// Returns the value of a fact; empty if there is none.
+    fn fact(&self, wanted: &str) -> &str {
+        self.facts.iter().find(|(name, _)| *name == wanted).map_or("", |(_, value)| value)
+    }
+}
+
 /// A turn in a table of contents.
 #[derive(Clone, Debug)]
 pub struct TurnRef {
@@ -587,9 +594,8 @@ impl<'a> Exporter<'a> {
             TurnRef { number: turn.number, uuid: id, prompt: one_line(&prompt, 70) }
         });
         let times = conversation.turns();
-        let time = |ms: Option<i64>| ms.map(time_of_ms);
-        let from = time(times.first().and_then(|turn| turn.started_at));
-        let to = time(times.last().and_then(|turn| turn.ended_at));
+        let from = times.first().and_then(|turn| turn.started_at).map(time_of_ms);
+        let to = times.last().and_then(|turn| turn.ended_at).map(time_of_ms);
         let values = [
             ("session", file.session.clone()),
             ("project", row.and_then(SessionRow::project_path)),
@@ -689,14 +695,18 @@ fn call_facts(row: &ViewRow) -> Vec<String> {
     facts
 }
 
+/// Returns a number of tokens in thousands, rounded up.
+fn thousands(tokens: u64) -> String {
+    format!("{}k", tokens.div_ceil(1000))
+}
+
 /// Returns the words of a row that is a mark in the conversation.
 fn mark_words(row: &ViewRow) -> String {
     match (&row.compaction, row.kind) {
         (Some(compaction), _) => {
-            let tokens = |tokens: Option<u64>| tokens.map(|tokens| format!("{}k", tokens.div_ceil(1000)));
-            let before = tokens(compaction.pre_tokens).unwrap_or_default();
+            let before = compaction.pre_tokens.map_or_else(String::new, thousands);
             let after =
-                tokens(compaction.post_tokens).map_or_else(String::new, |after| format!(" → {after}"));
+                compaction.post_tokens.map_or_else(String::new, |after| format!(" → {}", thousands(after)));
             format!("compacted {} {before}{after}", compaction.trigger.as_deref().unwrap_or_default())
         }
         _ => row.summary.clone(),
@@ -710,6 +720,8 @@ mod tests {
     use annals_engine::{Home, Roots};
 
     use super::*;
+
+    const SESSION: &str = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
 
     /// Fails to mask lines with a certain word.
     struct Broken;
@@ -731,7 +743,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("projects/-src");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"), lines).unwrap();
+        std::fs::write(folder.join(format!("{SESSION}.jsonl")), lines).unwrap();
         let roots = Roots::given(vec![root.path().into()]).unwrap();
         let engine = Engine::open(roots, Home::at(root.path().join("annals")));
         (root, engine)
@@ -831,7 +843,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             usize::try_from(state >> 33).unwrap() % below
         };
-        let mut lines = testkit::transcript::Transcript::session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55");
+        let mut lines = testkit::transcript::Transcript::session(SESSION);
         let mut text = || -> String { (0..=random(12)).map(|_| pieces[random(pieces.len())]).collect() };
         for n in 0..300 {
             let [call, key] = [text(), text()];
@@ -853,16 +865,209 @@ mod tests {
         let (options, masks) = (options(Format::Md), MaskLog::default());
         let mut exporter = Exporter::new(&engine, &options, &masks, &|_| Box::new(|| ()));
         let mut out = Vec::new();
-        let file = engine.session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55".as_ref()).unwrap();
+        let file = engine.session(SESSION.as_ref()).unwrap();
         exporter.session(&file, |exporter, opened| exporter.stream(opened, &mut out)).unwrap();
         let document = String::from_utf8(out).unwrap();
         assert_eq!(foreign_html(&document), Vec::<String>::new());
         assert_eq!(foreign_html("`a` <img src=x>").len(), 1, "the check finds HTML");
     }
 
+    /// Every tool that has a card of its own.
+    const TOOLS: &str = "Bash Read Edit MultiEdit Write NotebookEdit Grep Glob Task TodoWrite AskUserQuestion ExitPlanMode Skill WebFetch BashOutput";
+
+    /// A session that has a text wherever an export or a viewer may show one.
+    fn session_full_of(text: &str) -> String {
+        let image = json!({"type": "image", "source": {"type": "base64", "media_type": text, "data": text}});
+        let input = json!({
+            "command": text, "description": text, "file_path": text, "notebook_path": text, "pattern": text, "path": text, "url": text,
+            "old_string": text, "new_string": format!("{text}\n{text}"), "content": text, "query": text, "subagent_type": text, "prompt": text,
+            "plan": text, "skill": text, "args": text, "todos": [{"content": text, "status": "in_progress", "activeForm": text}],
+            "questions": [{"question": text, "header": text, "options": [{"label": text, "description": text}]}], (text): text,
+        });
+        let output = json!({
+            "stdout": text, "stderr": text, "type": text, "answers": {(text): text}, "filePath": text,
+            "file": {"filePath": text, "content": text, "startLine": 1, "numLines": 1},
+            "structuredPatch": [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": [format!("-{text}"), format!("+{text}x")]}],
+        });
+        let mut session = testkit::transcript::Transcript::session(SESSION)
+            .cwd(text)
+            .user(&format!("u1{text}"), json!([{"type": "text", "text": text}, image]))
+            .with("timestamp", format!("2026-03-01T10:00:00{text}"))
+            .assistant(&format!("a{text}"), |reply| reply.id(text).text(text).thinking(text));
+        for (number, tool) in TOOLS.split(' ').chain([text]).enumerate() {
+            let [call, result] = ["call", "result"].map(|kind| format!("{kind}-{number}"));
+            session = session.assistant(&call, |reply| reply.tool(&call, tool, input.clone()));
+            session = session.result(&result, &call, json!([{"type": "text", "text": text}, image]));
+            session = session.with("toolUseResult", output.clone());
+        }
+        session
+            .assistant(&format!("b{text}"), |reply| reply.tool(text, "Bash", input))
+            .failure(&format!("r{text}"), text, text)
+            .message("system", "s1", json!({"subtype": text, "content": text, "level": text}))
+            .message("attachment", "s2", json!({"attachment": {"type": text, "content": text}}))
+            .message(
+                "system",
+                "s3",
+                json!({"subtype": "compact_boundary", "compactMetadata": {"trigger": text, "preTokens": 5}}),
+            )
+            .message(text, "s4", json!({"content": text}))
+            .user(&format!("u2{text}"), text)
+            .with("gitBranch", text)
+            .title(text)
+            .to_string()
+    }
+
+    /// Returns the document of a session, and the indices that name it.
+    fn documents_of(lines: &str, format: Format) -> [String; 3] {
+        let (_root, engine) = engine_with(lines);
+        let (options, masks) = (options(format), MaskLog::default());
+        let mut exporter = Exporter::new(&engine, &options, &masks, &|_| Box::new(|| ()));
+        let mut out = Vec::new();
+        let file = engine.session(SESSION.as_ref()).unwrap();
+        let about = exporter.session(&file, |exporter, opened| exporter.stream(opened, &mut out)).unwrap();
+        assert_eq!(exporter.left_out(), 0);
+        let pages = [about.turns.clone()];
+        let of_pages = index_of_pages(format, &about, &pages, Some(&about.title));
+        let of_sessions = index(format, &[(file_name(&file, format), about)]);
+        [String::from_utf8(out).unwrap(), of_pages, of_sessions.unwrap_or_default()]
+    }
+
+    /// Texts that leave an attribute, an element, a cell, a link or a line, or that reorder what follows, in a careless writer.
+    const HOSTILE: [&str; 9] = [
+        "x\"><script>alert(1)</script><a b=\"",
+        "' onmouseover='alert(1)",
+        "\" onmouseover=\"alert(1)",
+        "</title></style></summary></details></pre><img src=x onerror=alert(1)>",
+        "javascript:alert(1)",
+        "](javascript:alert(1)) | a |\n\n# b\n\n<u>c</u>",
+        "image/png;base64,AA==\" onerror=\"alert(1)",
+        "../../x\u{0}\r\n\u{1b}]8;;https://a.example\u{7}b\u{9b}",
+        "\u{202e}gpj.exe\u{2066}\u{61c}\u{200b}\u{e0041}\u{feff}",
+    ];
+
+    /// Returns the tags of a page that have an attribute, or an address, that no export writes.
+    fn foreign_tags(page: &str) -> Vec<&str> {
+        let body = page.split_once("</head>").map_or(page, |(_, body)| body);
+        tags(body).filter(|tag| !has_own_attributes(tag)).collect()
+    }
+
+    fn has_own_attributes(tag: &str) -> bool {
+        let inside = tag.trim_start_matches('<').trim_end_matches(['>', '/']);
+        let (element, mut rest) = inside.split_once(' ').unwrap_or((inside, ""));
+        while let Some((name, after)) = rest.trim_start().split_once("=\"") {
+            let Some((value, behind)) = after.split_once('"') else { return false };
+            let is_own = match name {
+                "class" | "id" | "rel" | "value" | "start" | "alt" | "type" | "name" | "aria-label" => true,
+                "href" => is_own_address(value),
+                "src" => element == "img" && value.starts_with("data:image/png;base64,"),
+                _ => false,
+            };
+            if !is_own {
+                return false;
+            }
+            rest = behind;
+        }
+        let is_active = matches!(
+            element,
+            "script" | "style" | "iframe" | "svg" | "u" | "object" | "base" | "link" | "meta"
+        );
+        matches!(rest.trim(), "" | "checked") && !is_active
+    }
+
+    fn is_own_address(address: &str) -> bool {
+        ["#", "page-", "annals-", "index.html", "README.md", "http://", "https://", "mailto:"]
+            .iter()
+            .any(|start| address.starts_with(start))
+    }
+
+    /// Returns the addresses in Markdown that no export writes.
+    fn foreign_links(document: &str) -> Vec<String> {
+        let arena = comrak::Arena::new();
+        let root = comrak::parse_document(&arena, document, &comrak::Options::default());
+        let links = root.descendants().filter_map(|node| match &node.data.borrow().value {
+            comrak::nodes::NodeValue::Link(link) | comrak::nodes::NodeValue::Image(link) => {
+                Some(link.url.clone())
+            }
+            _ => None,
+        });
+        links.filter(|address| !is_own_address(address)).collect()
+    }
+
+    #[test]
+    fn no_field_of_a_session_becomes_markup_or_reorders_text() {
+        for text in HOSTILE {
+            let lines = session_full_of(text);
+            for page in documents_of(&lines, Format::Html) {
+                assert_eq!(foreign_tags(&page), Vec::<&str>::new(), "{text:?}");
+                assert_shows_what_it_hides(&page, text);
+            }
+            for document in documents_of(&lines, Format::Md) {
+                assert_eq!(foreign_html(&document), Vec::<String>::new(), "{text:?}\n{document}");
+                assert_eq!(foreign_links(&document), Vec::<String>::new(), "{text:?}\n{document}");
+                assert_shows_what_it_hides(&document, text);
+            }
+            let [plain, ..] = documents_of(&lines, Format::Text);
+            assert_shows_what_it_hides(&plain, text);
+        }
+        assert_eq!(
+            foreign_tags("<p class=\"a\" onclick=\"b\"><a href=\"data:x\"><u>").len(),
+            3,
+            "the check finds tags"
+        );
+        assert_eq!(foreign_links("[a](javascript:b) ![c](data:d)").len(), 2, "the check finds links");
+    }
+
+    #[test]
+    fn no_line_of_a_card_reorders_or_hides_text() {
+        for text in HOSTILE {
+            let (_root, engine) = engine_with(&session_full_of(text));
+            let snapshot = engine.snapshot(engine.session(SESSION.as_ref()).unwrap()).unwrap();
+            let conversation = snapshot.conversation(None, turn::PAUSE_MS).unwrap();
+            let outline = Outline::unmeasured(&conversation).unwrap();
+            let rows = Rows::new(&conversation, &outline, None);
+            let mut calls = 0;
+            for number in 0..outline.rows().len() {
+                let row = rows.row(number, Open::Folded).unwrap();
+                calls += usize::from(row.tool.is_some());
+                let tool = row.tool.as_ref().map_or_else(Vec::new, |tool| vec![&tool.name, &tool.title]);
+                let subject = row.tool.as_ref().and_then(|tool| tool.subject.as_ref());
+                let trigger = row.compaction.as_ref().and_then(|compaction| compaction.trigger.as_ref());
+                for shown in tool.into_iter().chain(subject).chain(trigger) {
+                    assert!(!annals_render::has_harmful(shown), "{shown:?} of {text:?}");
+                }
+            }
+            assert_eq!(calls, TOOLS.split(' ').count() + 2, "{text:?}");
+        }
+    }
+
+    fn assert_shows_what_it_hides(document: &str, text: &str) {
+        let hidden = annals_render::judged(document)
+            .find(|(character, is_harmful)| *is_harmful && !matches!(character, '\n' | '\t'));
+        assert_eq!(hidden, None, "{text:?}\n{document}");
+    }
+
+    #[test]
+    fn an_id_leaves_no_folder_and_names_no_device() {
+        let file = |id: &str| TranscriptFile {
+            agent: Some(id.to_owned()),
+            ..TranscriptFile::at(std::path::Path::new("x.jsonl"))
+        };
+        for (id, name) in [
+            ("../../etc/passwd", "annals-etcpasswd"),
+            ("..", "annals-"),
+            ("C:\\x", "annals-Cx"),
+            ("a\u{202e}b\0\n", "annals-ab"),
+            ("CON", "annals-CON"),
+        ] {
+            assert_eq!(folder_name(&file(id)), name);
+            assert_eq!(file_name(&file(id), Format::Md), format!("{name}.md"));
+        }
+        assert_eq!(folder_name(&file(&"a".repeat(500))).len(), "annals-".len() + 36);
+    }
+
     #[test]
     fn a_part_that_cannot_be_masked_is_left_out_and_counted() {
-        let lines = testkit::transcript::Transcript::session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55")
+        let lines = testkit::transcript::Transcript::session(SESSION)
             .user("u1", "Boil water")
             .assistant("a1", |reply| reply.id("m1").text("This is unmaskable"))
             .user("u2", "Thanks");
@@ -872,7 +1077,7 @@ mod tests {
         let mut exporter = Exporter::new(&engine, &options, &masks, &|_| Box::new(|| ()));
         exporter.filter = Some(&Broken);
         let mut out = Vec::new();
-        let file = engine.session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55".as_ref()).unwrap();
+        let file = engine.session(SESSION.as_ref()).unwrap();
         exporter.session(&file, |exporter, opened| exporter.stream(opened, &mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("Boil water") && text.contains("Thanks"), "{text}");

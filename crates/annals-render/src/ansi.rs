@@ -154,9 +154,8 @@ fn extended(numbers: &mut impl Iterator<Item = u8>) -> Option<u8> {
         5 => Some(match numbers.next()? {
             basic @ 0..=15 => basic,
             cube @ 16..=231 => {
-                let level = |step: u8| if step == 0 { 0 } else { 55 + step * 40 };
                 let cube = cube - 16;
-                nearest(level(cube / 36), level(cube / 6 % 6), level(cube % 6))
+                nearest(cube_level(cube / 36), cube_level(cube / 6 % 6), cube_level(cube % 6))
             }
             grey => nearest(8 + (grey - 232) * 10, 8 + (grey - 232) * 10, 8 + (grey - 232) * 10),
         }),
@@ -165,14 +164,19 @@ fn extended(numbers: &mut impl Iterator<Item = u8>) -> Option<u8> {
     }
 }
 
+/// Returns how bright a step of the colour cube of 256 colours is.
+fn cube_level(step: u8) -> u8 {
+    if step == 0 { 0 } else { 55 + step * 40 }
+}
+
 /// Returns the nearest of the 16 colours: a bit each for red, green and blue, and one for bright.
 fn nearest(red: u8, green: u8, blue: u8) -> u8 {
     let most = red.max(green).max(blue);
     if most < 48 {
         return 0;
     }
-    let is_on = |part: u8| u8::from(u16::from(part) * 2 > u16::from(most));
-    let colour = is_on(red) | is_on(green) << 1 | is_on(blue) << 2;
+    let [red, green, blue] = [red, green, blue].map(|part| u8::from(u16::from(part) * 2 > u16::from(most)));
+    let colour = red | green << 1 | blue << 2;
     match colour {
         7 if most < 128 => 8,
         7 if most < 220 => 7,

@@ -46,17 +46,16 @@ impl<'a> Source<'a> {
     /// Returns whether the line has escape sequences or carriage returns.
     fn has_controls(self) -> bool {
         let Some((line, signs)) = self.0 else { return false };
-        let has = |sign: &[u8]| memchr::memmem::find(line, sign).is_some();
         // Raw control characters stand in damaged lines only, whose text is looked at anyway.
-        *signs.has_controls.get_or_init(|| has(b"\\u00") || has(b"\\r"))
+        *signs.has_controls.get_or_init(|| contains(line, b"\\u00") || contains(line, b"\\r"))
     }
 
     /// Returns whether text of the line may have been written with escapes of Markdown.
     fn has_escapes(self) -> bool {
         let Some((line, signs)) = self.0 else { return false };
-        let has_signs =
-            || memchr::memchr(b'&', line).is_some() || memchr::memmem::find(line, b"\\\\").is_some();
-        *signs.has_escapes.get_or_init(|| self.has_controls() || has_signs())
+        *signs
+            .has_escapes
+            .get_or_init(|| self.has_controls() || contains(line, b"&") || contains(line, b"\\\\"))
     }
 
     /// Masks what rendering has put together. Returns how many secrets were masked.
@@ -275,6 +274,10 @@ fn replace(pieces: &mut [Piece<'_>], found: &[(Range<usize>, String)]) {
         }
         start = end;
     }
+}
+
+fn contains(line: &[u8], sign: &[u8]) -> bool {
+    memchr::memmem::find(line, sign).is_some()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use annals_proto::{ViewFact, ViewFactKind, ViewInline, ViewMark, ViewNode};
 use annals_transcript::content::{Block, ToolResult, ToolUse};
 use annals_transcript::entry::view::SpilledOutput;
-use annals_transcript::json::{JsonStr, Value};
+use annals_transcript::json::Value;
 use annals_transcript::tool;
 
 use crate::language::Language;
@@ -53,6 +53,11 @@ pub struct CallParts<'a> {
 /// Standard output and standard error of a command, without those that are blank.
 type Printed<'a> = [Option<Cow<'a, str>>; 2];
 
+/// Returns how many of something there are, in words.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// What the folded card of a call says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Card {
@@ -95,11 +100,10 @@ impl Fact {
             return line.clone();
         };
         let count = count.unwrap_or_default();
-        let plural = |what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         match kind {
-            ViewFactKind::Lines => plural("line"),
-            ViewFactKind::Files => plural("file"),
-            ViewFactKind::ToolCalls => plural("tool call"),
+            ViewFactKind::Lines => counted(count, "line"),
+            ViewFactKind::Files => counted(count, "file"),
+            ViewFactKind::ToolCalls => counted(count, "tool call"),
             ViewFactKind::Tokens => format!("{} tokens", thousands(count)),
             ViewFactKind::Bytes => format!("{} bytes", thousands(count)),
             ViewFactKind::Status => count.to_string(),
@@ -249,8 +253,7 @@ impl<'a> CallParts<'a> {
 
     /// Returns the text of the result.
     fn text(&self) -> &str {
-        let text = || self.result.map(|result| result.content().text()).unwrap_or_default();
-        self.text.get_or_init(text)
+        self.text.get_or_init(|| self.result.map(|result| result.content().text()).unwrap_or_default())
     }
 
     /// Opens the file with the output of the call if the result names one.
@@ -347,12 +350,9 @@ impl<'a> CallParts<'a> {
         if result.is_error() {
             return self.failure().into_iter().collect();
         }
-        let number = |key: &str| self.output.and_then(|output| output.number(key));
-        let counted = |kind, count: Option<u64>| count.map(|count| Fact::count(kind, count));
-        let lines = || line_total(self.text());
         match name {
             "Bash" | "PowerShell" => {
-                let printed = match self.shell_lines().unwrap_or_else(lines) {
+                let printed = match self.shell_lines().unwrap_or_else(|| line_total(self.text())) {
                     0 => Fact::Known(ViewFactKind::NoOutput, None),
                     lines => Fact::count(ViewFactKind::Lines, lines),
                 };
@@ -364,7 +364,7 @@ impl<'a> CallParts<'a> {
             "Read" => {
                 let file = self.output.and_then(|output| output.get("file"));
                 let lines = file.and_then(|file| file.number("numLines"));
-                counted(ViewFactKind::Lines, lines).into_iter().collect()
+                lines.map(|lines| Fact::count(ViewFactKind::Lines, lines)).into_iter().collect()
             }
             "Write" => match self.output.and_then(|output| output.text("type")).as_deref() {
                 Some("create") => vec![Fact::Known(ViewFactKind::NewFile, None)],
@@ -372,29 +372,38 @@ impl<'a> CallParts<'a> {
                 _ => Vec::new(),
             },
             "Grep" | "Glob" => {
-                let files = counted(ViewFactKind::Files, number("numFiles").filter(|&files| files > 0));
-                files.into_iter().chain(counted(ViewFactKind::Lines, number("numLines"))).collect()
+                let files = self
+                    .numbered(ViewFactKind::Files, "numFiles")
+                    .filter(|fact| *fact != Fact::count(ViewFactKind::Files, 0));
+                files.into_iter().chain(self.numbered(ViewFactKind::Lines, "numLines")).collect()
             }
             "Task" | "Agent" => {
-                let calls = counted(ViewFactKind::ToolCalls, number("totalToolUseCount"));
-                calls.into_iter().chain(counted(ViewFactKind::Tokens, number("totalTokens"))).collect()
+                let calls = self.numbered(ViewFactKind::ToolCalls, "totalToolUseCount");
+                calls.into_iter().chain(self.numbered(ViewFactKind::Tokens, "totalTokens")).collect()
             }
             "WebFetch" => {
-                let status = counted(ViewFactKind::Status, number("code"));
-                status.into_iter().chain(counted(ViewFactKind::Bytes, number("bytes"))).collect()
+                let status = self.numbered(ViewFactKind::Status, "code");
+                status.into_iter().chain(self.numbered(ViewFactKind::Bytes, "bytes")).collect()
             }
             "TodoWrite" | "AskUserQuestion" | "Edit" | "MultiEdit" | "ExitPlanMode" | "Skill" => Vec::new(),
-            _ => counted(ViewFactKind::Lines, Some(lines()).filter(|&lines| lines > 0)).into_iter().collect(),
+            _ => match line_total(self.text()) {
+                0 => Vec::new(),
+                lines => vec![Fact::count(ViewFactKind::Lines, lines)],
+            },
         }
+    }
+
+    /// Returns a number that the tool returned, as a fact.
+    fn numbered(&self, kind: ViewFactKind, key: &str) -> Option<Fact> {
+        Some(Fact::count(kind, self.output?.number(key)?))
     }
 
     /// Renders what a command printed: standard output, then standard error.
     fn shell_output(&self) -> Option<Vec<ViewNode>> {
         let [printed, errors] = self.printed()?;
-        let shown = |text: &Cow<'_, str>| self.target.ansi(text.trim_end());
-        let mut nodes: Vec<_> = printed.iter().map(shown).collect();
+        let mut nodes: Vec<_> = printed.iter().map(|text| self.target.ansi(text.trim_end())).collect();
         if let Some(errors) = errors {
-            nodes.extend([note("stderr", "standard error"), shown(errors)]);
+            nodes.extend([note("stderr", "standard error"), self.target.ansi(errors.trim_end())]);
         }
         Some(nodes)
     }
@@ -405,12 +414,7 @@ impl<'a> CallParts<'a> {
     }
 
     fn printed(&self) -> Option<&Printed<'a>> {
-        let read = || {
-            let output = self.output?;
-            output.get("stdout")?;
-            Some(["stdout", "stderr"].map(|key| output.text(key).filter(|text| !text.trim().is_empty())))
-        };
-        self.printed.get_or_init(read).as_ref()
+        self.printed.get_or_init(|| printed_in(self.output?)).as_ref()
     }
 
     /// Returns why a call failed: its exit code, or the first line of the error.
@@ -449,13 +453,10 @@ impl<'a> CallParts<'a> {
             return Some(node);
         }
         match &*name {
-            "Edit" => Some(diff(path, &input.text("old_string")?, &input.text("new_string")?, 0)),
+            "Edit" => diff_of_edit(path, input),
             "MultiEdit" => {
                 let edits = input.get("edits")?.items().take(MOST_ARGUMENTS);
-                let edit = |edit: Value<'_>| {
-                    Some(diff(path, &edit.text("old_string")?, &edit.text("new_string")?, 0))
-                };
-                edits.filter_map(edit).reduce(joined)
+                edits.filter_map(|edit| diff_of_edit(path, edit)).reduce(joined)
             }
             _ => None,
         }
@@ -477,14 +478,11 @@ impl<'a> CallParts<'a> {
     /// Returns questions with the answers that were chosen.
     fn answers(&self) -> impl Iterator<Item = (String, String)> + use<'a> {
         let answers = self.output.and_then(|output| output.get("answers"));
-        let answer = |(key, value): (JsonStr<'a>, Value<'a>)| {
-            Some((key.decode().into_owned(), value.as_text()?.into_owned()))
-        };
         answers
             .into_iter()
             .flat_map(annals_transcript::json::Value::members)
             .take(MOST_ARGUMENTS)
-            .filter_map(answer)
+            .filter_map(|(key, value)| Some((key.decode().into_owned(), value.as_text()?.into_owned())))
     }
 
     fn questions(&self, input: Value<'_>) -> Vec<ViewNode> {
@@ -511,6 +509,17 @@ impl<'a> CallParts<'a> {
         }
         nodes
     }
+}
+
+/// Returns what a command printed, from what its tool returned.
+fn printed_in(output: Value<'_>) -> Option<Printed<'_>> {
+    output.get("stdout")?;
+    Some(["stdout", "stderr"].map(|key| output.text(key).filter(|text| !text.trim().is_empty())))
+}
+
+/// Returns the change from one text to another that the arguments of an edit name.
+fn diff_of_edit(path: Option<&str>, edit: Value<'_>) -> Option<ViewNode> {
+    Some(diff(path, &edit.text("old_string")?, &edit.text("new_string")?, 0))
 }
 
 /// Returns the name of a tool as people know it.
@@ -615,19 +624,21 @@ pub(crate) fn image_node(image: &annals_transcript::content::Media<'_>, part: us
     }
 }
 
+/// Splits a line into its number and the rest.
+fn numbered_line(line: &str) -> Option<(u64, &str)> {
+    let (number, rest) = line.split_once(['→', '\t'])?;
+    Some((number.trim().parse().ok()?, rest))
+}
+
 /// Removes the line numbers that Claude Code writes before the lines of a file. Returns the first one, too.
 fn without_numbers(text: &str) -> Option<(u64, String)> {
-    let split = |line: &'_ str| -> Option<(u64, String)> {
-        let (number, rest) = line.split_once(['→', '\t'])?;
-        Some((number.trim().parse().ok()?, rest.to_owned()))
-    };
     let mut first = None;
     let mut content = String::with_capacity(text.len());
     for line in text.lines() {
-        match split(line) {
+        match numbered_line(line) {
             Some((number, rest)) => {
                 first.get_or_insert(number);
-                content.push_str(&rest);
+                content.push_str(rest);
             }
             None if first.is_some() => content.push_str(line),
             None => return None,
@@ -637,11 +648,15 @@ fn without_numbers(text: &str) -> Option<(u64, String)> {
     Some((first?, content))
 }
 
+fn has_status(todo: &Value<'_>, status: &str) -> bool {
+    todo.text("status").as_deref() == Some(status)
+}
+
 fn todo_title(todos: Option<Value<'_>>) -> String {
     let all: Vec<Value<'_>> = todos.into_iter().flat_map(Value::items).take(MOST_ARGUMENTS).collect();
-    let is = |todo: &&Value<'_>, state: &str| todo.text("status").as_deref() == Some(state);
-    let done = all.iter().filter(|todo| is(todo, "completed")).count();
-    let current = all.iter().find(|todo| is(todo, "in_progress")).and_then(|todo| todo.text("content"));
+    let done = all.iter().filter(|todo| has_status(todo, "completed")).count();
+    let current =
+        all.iter().find(|todo| has_status(todo, "in_progress")).and_then(|todo| todo.text("content"));
     let current = current.map_or_else(String::new, |current| format!(" → {current}"));
     format!("{done}/{}{current}", all.len())
 }

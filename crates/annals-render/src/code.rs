@@ -281,13 +281,13 @@ fn word(text: &str, has_dashes: bool) -> usize {
     if ascii > 0 && text.as_bytes().get(ascii).is_none_or(u8::is_ascii) {
         return ascii;
     }
-    let is_part = |c: char| c.is_alphanumeric() || c == '_' || has_dashes && matches!(c, '-' | '.');
-    text.find(|c| !is_part(c)).unwrap_or(text.len()).max(text.chars().next().map_or(1, char::len_utf8))
+    text.find(|c: char| !(c.is_alphanumeric() || c == '_' || has_dashes && matches!(c, '-' | '.')))
+        .unwrap_or(text.len())
+        .max(text.chars().next().map_or(1, char::len_utf8))
 }
 
 fn number(text: &str) -> usize {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    text.find(|c| !is_part(c)).unwrap_or(text.len())
+    text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))).unwrap_or(text.len())
 }
 
 fn variable(text: &str) -> usize {

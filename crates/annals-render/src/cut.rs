@@ -1,6 +1,6 @@
 //! Long content in pieces: how many lines nodes have, their first or last lines, and any range of them.
 
-use annals_proto::{ViewHunk, ViewInline, ViewMark, ViewNode, ViewSpan};
+use annals_proto::{ViewChange, ViewDiffLine, ViewHunk, ViewInline, ViewMark, ViewNode, ViewSpan};
 
 /// How many lines of a result a row shows.
 pub const FIRST_LINES: usize = 20;
@@ -116,17 +116,22 @@ fn hunk_lines(hunks: &[ViewHunk], first: usize, end: usize) -> Vec<ViewHunk> {
         let lines = hunk.lines.len();
         if start + lines > first && start < end {
             let (from, to) = (first.saturating_sub(start), (end - start).min(lines));
-            let skipped = |other| hunk.lines[..from].iter().filter(|line| line.k != other).count() as u64;
-            let number = |number: u64, other| if number == 0 { 0 } else { number + skipped(other) };
             found.push(ViewHunk {
-                old: number(hunk.old, annals_proto::ViewChange::Added),
-                new: number(hunk.new, annals_proto::ViewChange::Removed),
+                old: number_after(hunk.old, &hunk.lines[..from], ViewChange::Added),
+                new: number_after(hunk.new, &hunk.lines[..from], ViewChange::Removed),
                 lines: hunk.lines[from..to].to_vec(),
             });
         }
         start += lines;
     }
     found
+}
+
+/// Returns the number of the line after some lines of a diff, of which the first has `number` on one side; lines of the kind `other` are on
+/// the other side alone. Without numbers it is 0.
+fn number_after(number: u64, lines: &[ViewDiffLine], other: ViewChange) -> u64 {
+    let passed = lines.iter().filter(|line| line.k != other).count() as u64;
+    if number == 0 { 0 } else { number + passed }
 }
 
 /// Returns how many lines nodes have.
@@ -148,16 +153,21 @@ fn lines_of(node: &ViewNode) -> usize {
     .max(1)
 }
 
+fn spans_size(line: &[ViewSpan]) -> usize {
+    line.iter().map(|span| span.text().len() + 1).sum()
+}
+
 /// Returns the sizes of the lines of a node.
 fn line_sizes(node: &ViewNode) -> Vec<usize> {
-    let spans = |line: &Vec<ViewSpan>| line.iter().map(|span| span.text().len() + 1).sum();
     match node {
-        ViewNode::Code { lines, .. } | ViewNode::Ansi { lines } => lines.iter().map(spans).collect(),
+        ViewNode::Code { lines, .. } | ViewNode::Ansi { lines } => {
+            lines.iter().map(|line| spans_size(line)).collect()
+        }
         ViewNode::Text { text } | ViewNode::Json { text } => {
             text.split('\n').map(|line| line.len() + 1).collect()
         }
         ViewNode::Diff { hunks, .. } => {
-            hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| spans(&line.s)).collect()
+            hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| spans_size(&line.s)).collect()
         }
         other => {
             let lines = lines_of(other);
@@ -189,15 +199,17 @@ fn node_bytes(node: &ViewNode) -> usize {
 }
 
 fn inline_bytes(inlines: &[ViewInline]) -> usize {
-    let bytes = |inline: &ViewInline| match inline {
-        ViewInline::Text(text) => text.len(),
-        ViewInline::Mark(ViewMark::Link { href, c }) => href.len() + inline_bytes(c),
-        ViewInline::Mark(
-            ViewMark::Strong { c } | ViewMark::Em { c } | ViewMark::Del { c } | ViewMark::Code { c },
-        ) => inline_bytes(c),
-        ViewInline::Mark(_) => 1,
-    };
-    inlines.iter().map(bytes).sum()
+    inlines
+        .iter()
+        .map(|inline| match inline {
+            ViewInline::Text(text) => text.len(),
+            ViewInline::Mark(ViewMark::Link { href, c }) => href.len() + inline_bytes(c),
+            ViewInline::Mark(
+                ViewMark::Strong { c } | ViewMark::Em { c } | ViewMark::Del { c } | ViewMark::Code { c },
+            ) => inline_bytes(c),
+            ViewInline::Mark(_) => 1,
+        })
+        .sum()
 }
 
 #[cfg(test)]

@@ -72,25 +72,29 @@ pub fn patch(path: Option<&str>, stored: Value<'_>) -> Option<ViewNode> {
             .map(std::borrow::Cow::into_owned)
             .collect();
         left -= lines.len();
-        let kind = |line: &str| match line.as_bytes().first() {
-            Some(b'+') => ViewChange::Added,
-            Some(b'-') => ViewChange::Removed,
-            _ => ViewChange::Same,
-        };
-        let is_code = |line: &&String| !line.starts_with('\\');
         let lines: Vec<_> = lines
             .iter()
-            .filter(is_code)
-            .map(|line| (kind(line), line.get(1..).unwrap_or_default()))
+            // "\ No newline at end of file" is not a line of the file.
+            .filter(|line| !line.starts_with('\\'))
+            .map(|line| (kind_of(line), line.get(1..).unwrap_or_default()))
             .collect();
         hunks.push(ViewHunk { old, new, lines: with_marks(&lines) });
     }
     (!hunks.is_empty()).then(|| node(path, hunks))
 }
 
+/// Returns the kind of a line of a stored hunk.
+fn kind_of(line: &str) -> ViewChange {
+    match line.as_bytes().first() {
+        Some(b'+') => ViewChange::Added,
+        Some(b'-') => ViewChange::Removed,
+        _ => ViewChange::Same,
+    }
+}
+
 fn node(path: Option<&str>, hunks: Vec<ViewHunk>) -> ViewNode {
-    let count = |kind| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.k == kind).count();
-    let (added, removed) = (count(ViewChange::Added), count(ViewChange::Removed));
+    let [added, removed] = [ViewChange::Added, ViewChange::Removed]
+        .map(|kind| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.k == kind).count());
     ViewNode::Diff { path: path.map(|path| visible(path).into_owned()), added, removed, hunks }
 }
 
@@ -124,10 +128,15 @@ fn hunks(all: &[(ViewChange, &str)], first: u64) -> Vec<ViewHunk> {
             new += u64::from(*kind != ViewChange::Removed);
         }
         at = start;
-        let number = |count: u64| if first == 0 { 0 } else { first + count };
-        hunks.push(ViewHunk { old: number(old), new: number(new), lines: with_marks(&all[start..end]) });
+        let [old, new] = [old, new].map(|count| if first == 0 { 0 } else { first + count });
+        hunks.push(ViewHunk { old, new, lines: with_marks(&all[start..end]) });
     }
     hunks
+}
+
+/// Returns with how many lines of a kind some lines begin.
+fn run_length(lines: &[(ViewChange, &str)], kind: ViewChange) -> usize {
+    lines.iter().take_while(|(one, _)| *one == kind).count()
 }
 
 /// Returns lines with marks where a removed line and the added line in its place differ.
@@ -136,9 +145,8 @@ fn with_marks(lines: &[(ViewChange, &str)]) -> Vec<ViewDiffLine> {
         lines.iter().map(|(kind, line)| ViewDiffLine { k: *kind, s: plain(line) }).collect();
     let mut at = 0;
     while at < lines.len() {
-        let run = |kind, from: usize| lines[from..].iter().take_while(|(one, _)| *one == kind).count();
-        let removed = run(ViewChange::Removed, at);
-        let added = run(ViewChange::Added, at + removed);
+        let removed = run_length(&lines[at..], ViewChange::Removed);
+        let added = run_length(&lines[at + removed..], ViewChange::Added);
         if removed == added {
             for pair in 0..removed {
                 let (old, new) = (at + pair, at + removed + pair);
@@ -171,29 +179,34 @@ fn marks(old: &str, new: &str) -> Option<(Vec<ViewSpan>, Vec<ViewSpan>)> {
     }
     let (old, new) = (words(old), words(new));
     let ops = capture_diff_slices(Algorithm::Myers, &old, &new);
-    let bytes = |words: &[&str]| words.iter().map(|word| word.len()).sum::<usize>();
     let same: usize = ops
         .iter()
         .filter(|op| op.tag() == similar::DiffTag::Equal)
-        .map(|op| bytes(&old[op.old_range()]))
+        .map(|op| total_length(&old[op.old_range()]))
         .sum();
-    if same * 3 < bytes(&old).max(bytes(&new)) {
+    if same * 3 < total_length(&old).max(total_length(&new)) {
         return None;
     }
-    let side = |words: &[&str], range: fn(&DiffOp) -> std::ops::Range<usize>| {
-        let mut spans = Vec::new();
-        for op in &ops {
-            let text = words[range(op)].concat();
-            if text.is_empty() {
-                continue;
-            }
-            let text = visible(&text).into_owned();
-            let is_same = op.tag() == similar::DiffTag::Equal;
-            spans.push(if is_same { ViewSpan::Text(text) } else { ViewSpan::Marked("ch".into(), text) });
+    Some((side(&ops, &old, DiffOp::old_range), side(&ops, &new, DiffOp::new_range)))
+}
+
+fn total_length(words: &[&str]) -> usize {
+    words.iter().map(|word| word.len()).sum()
+}
+
+/// Returns one side of a comparison, with marks on the words that differ; `range` are those of an operation on this side.
+fn side(ops: &[DiffOp], words: &[&str], range: fn(&DiffOp) -> std::ops::Range<usize>) -> Vec<ViewSpan> {
+    let mut spans = Vec::new();
+    for op in ops {
+        let text = words[range(op)].concat();
+        if text.is_empty() {
+            continue;
         }
-        spans
-    };
-    Some((side(&old, similar::DiffOp::old_range), side(&new, similar::DiffOp::new_range)))
+        let text = visible(&text).into_owned();
+        let is_same = op.tag() == similar::DiffTag::Equal;
+        spans.push(if is_same { ViewSpan::Text(text) } else { ViewSpan::Marked("ch".into(), text) });
+    }
+    spans
 }
 
 /// Splits a line into words, and characters between words.

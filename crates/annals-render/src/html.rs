@@ -151,29 +151,31 @@ fn list(
 }
 
 fn table(align: &[ViewAlign], head: &[Vec<ViewInline>], rows: &[Vec<Vec<ViewInline>>], out: &mut String) {
-    let cells = |name: &str, cells: &[Vec<ViewInline>], out: &mut String| {
-        out.push_str("<tr>");
-        for (at, cell) in cells.iter().enumerate() {
-            out.extend(["<", name]);
-            match align.get(at) {
-                Some(ViewAlign::Centre) => out.push_str(" class=\"c\""),
-                Some(ViewAlign::Right) => out.push_str(" class=\"r\""),
-                _ => {}
-            }
-            out.push('>');
-            inlines(cell, out);
-            out.extend(["</", name, ">"]);
-        }
-        out.push_str("</tr>");
-    };
     out.push_str("<div class=\"wide\"><table><thead>");
-    cells("th", head, out);
+    table_row("th", align, head, out);
     out.push_str("</thead><tbody>\n");
     for row in rows {
-        cells("td", row, out);
+        table_row("td", align, row, out);
         out.push('\n');
     }
     out.push_str("</tbody></table></div>\n");
+}
+
+/// Writes a row of a table; `name` is that of the elements of its cells.
+fn table_row(name: &str, align: &[ViewAlign], cells: &[Vec<ViewInline>], out: &mut String) {
+    out.push_str("<tr>");
+    for (at, cell) in cells.iter().enumerate() {
+        out.extend(["<", name]);
+        match align.get(at) {
+            Some(ViewAlign::Centre) => out.push_str(" class=\"c\""),
+            Some(ViewAlign::Right) => out.push_str(" class=\"r\""),
+            _ => {}
+        }
+        out.push('>');
+        inlines(cell, out);
+        out.extend(["</", name, ">"]);
+    }
+    out.push_str("</tr>");
 }
 
 fn code(lines: &[Vec<ViewSpan>], first: Option<u64>, out: &mut String) {

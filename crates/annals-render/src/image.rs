@@ -42,18 +42,28 @@ pub fn media<'a>(media: &Media<'a>) -> Option<MediaRef<'a>> {
 
 /// Returns the type and the size of an image from its first bytes.
 fn sniff(head: &[u8]) -> Option<(&'static str, Option<(u32, u32)>)> {
-    let big = |at: usize| Some(u32::from_be_bytes(head.get(at..at + 4)?.try_into().ok()?));
-    let little = |at: usize| Some(u32::from(u16::from_le_bytes(head.get(at..at + 2)?.try_into().ok()?)));
     if head.starts_with(b"\x89PNG\r\n\x1a\n") {
-        return Some(("image/png", big(16).zip(big(20))));
+        return Some(("image/png", u32_be(head, 16).zip(u32_be(head, 20))));
     }
     if head.starts_with(b"GIF8") {
-        return Some(("image/gif", little(6).zip(little(8))));
+        return Some(("image/gif", u16_le(head, 6).zip(u16_le(head, 8))));
     }
     if head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
         return Some(("image/webp", None));
     }
     head.starts_with(b"\xff\xd8\xff").then(|| ("image/jpeg", jpeg_size(head)))
+}
+
+fn u32_be(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u16_le(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)))
+}
+
+fn u16_be(high: u8, low: u8) -> u32 {
+    u32::from(u16::from_be_bytes([high, low]))
 }
 
 /// Finds the frame header of a JPEG among its first segments.
@@ -63,28 +73,29 @@ fn jpeg_size(head: &[u8]) -> Option<(u32, u32)> {
         let &[0xff, marker, high, low] = head.get(at..at + 4)? else { return None };
         if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
             let &[h1, h0, w1, w0] = head.get(at + 5..at + 9)? else { return None };
-            let pair = |high: u8, low: u8| u32::from(u16::from_be_bytes([high, low]));
-            return Some((pair(w1, w0), pair(h1, h0)));
+            return Some((u16_be(w1, w0), u16_be(h1, h0)));
         }
         at += 2 + usize::from(u16::from_be_bytes([high, low]));
     }
 }
 
+/// Returns the six bits that a character of base64 stands for.
+fn base64_digit(byte: u8) -> Option<u32> {
+    Some(u32::from(match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    }))
+}
+
 /// Decodes the beginning of base64; the last incomplete group is left out.
 fn decode(data: &[u8]) -> Vec<u8> {
-    let value = |byte: u8| {
-        Some(u32::from(match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        }))
-    };
     let mut bytes = Vec::with_capacity(data.len() * 3 / 4);
     for group in data.chunks_exact(4) {
-        let bits = group.iter().try_fold(0, |bits, &byte| Some(bits << 6 | value(byte)?));
+        let bits = group.iter().try_fold(0, |bits, &byte| Some(bits << 6 | base64_digit(byte)?));
         let Some(bits) = bits else { break };
         bytes.extend_from_slice(&bits.to_be_bytes()[1..]);
     }

@@ -38,8 +38,10 @@ pub(crate) enum Form {
 impl Language {
     /// Returns the language of a name, as fences of Markdown have it, or of a file's ending.
     pub fn named(name: &str) -> Option<&'static Self> {
-        let is = |one: &&'static str| one.eq_ignore_ascii_case(name);
-        LANGUAGES.iter().find(|language| is(&language.name) || language.aliases.iter().any(&is))
+        LANGUAGES.iter().find(|language| {
+            let mut names = std::iter::once(&language.name).chain(language.aliases);
+            names.any(|one| one.eq_ignore_ascii_case(name))
+        })
     }
 
     /// Returns the language of a file.

@@ -316,19 +316,21 @@ fn decoded(raw: &[u8], form: Form) -> String {
     }
 }
 
+/// Returns where the value of a key begins, from an offset on.
+fn after_key(block: &[u8], key: &[u8], from: usize) -> Option<usize> {
+    let at = from + memchr::memmem::find(&block[from..], key)? + key.len();
+    let blanks = block[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    Some(at + blanks)
+}
+
 /// Returns where the text of a result begins, behind its quotation mark; `None` if the beginning of the block does not tell.
 pub(crate) fn text_of_result(block: &[u8]) -> Option<usize> {
     let block = &block[..block.len().min(BEGINNING)];
-    let behind = |key: &[u8], from: usize| {
-        let at = from + memchr::memmem::find(&block[from..], key)? + key.len();
-        let blanks = block[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        Some(at + blanks)
-    };
-    let content = behind(b"\"content\":", 0)?;
+    let content = after_key(block, b"\"content\":", 0)?;
     match block.get(content)? {
         b'"' => Some(content + 1),
         b'[' => {
-            let text = behind(b"\"text\":", content)?;
+            let text = after_key(block, b"\"text\":", content)?;
             (block.get(text) == Some(&b'"')).then_some(text + 1)
         }
         _ => None,

@@ -297,8 +297,7 @@ impl<'o> Words<'o> {
     /// Returns whether the line is a number, with a text that was not written yet.
     fn ends_number(&self, text: &str) -> bool {
         let Some(line) = self.out.get(self.line_start..) else { return false };
-        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        (1..10).contains(&(line.len() + text.len())) && is_number(line) && is_number(text)
+        (1..10).contains(&(line.len() + text.len())) && has_digits_only(line) && has_digits_only(text)
     }
 
     /// Returns whether what was written and a text behind it end so.
@@ -315,7 +314,6 @@ impl<'o> Words<'o> {
     /// Returns whether the rest of an address may stand as it is: forges make a link of it, which goes on up to the next white space,
     /// whatever stands there. So it must be of characters that are not escaped, and must end.
     fn is_address(&self, rest: &[u8], is_apart: bool) -> bool {
-        let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
         for (at, &byte) in rest.iter().enumerate().take(LONGEST_ADDRESS) {
             let is_plain = match meaning(byte) {
                 Meaning::Nothing
@@ -323,7 +321,9 @@ impl<'o> Words<'o> {
                 | Meaning::EndOfNumber
                 | Meaning::Point
                 | Meaning::Colon => true,
-                Meaning::Underscore => at > 0 && is_word(rest.get(at - 1)) && is_word(rest.get(at + 1)),
+                Meaning::Underscore => {
+                    at > 0 && is_alphanumeric_at(rest, at - 1) && is_alphanumeric_at(rest, at + 1)
+                }
                 Meaning::Space | Meaning::LineEnd => return self.depth == 0,
                 Meaning::Always | Meaning::Exclamation => false,
             };
@@ -424,12 +424,23 @@ fn spaces(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|&&byte| matches!(meaning(byte), Meaning::Space | Meaning::LineEnd)).count()
 }
 
+fn has_digits_only(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_alphanumeric_at(text: &[u8], at: usize) -> bool {
+    text.get(at).is_some_and(u8::is_ascii_alphanumeric)
+}
+
+fn leading_ticks(line: &str) -> usize {
+    line.trim_start().bytes().take_while(|&byte| byte == b'`').count()
+}
+
 /// Writes code between fences that are longer than any in it.
 fn fence(lang: &str, text: &str, indent: Indent<'_>, out: &mut String) {
-    let ticks = |line: &str| line.trim_start().bytes().take_while(|&byte| byte == b'`').count();
     // Fewer than three are no fence.
     let has_fence = memchr::memmem::find(text.as_bytes(), b"```").is_some();
-    let longest = if has_fence { text.split(['\n', '\r']).map(ticks).max().unwrap_or(0) } else { 0 };
+    let longest = if has_fence { text.split(['\n', '\r']).map(leading_ticks).max().unwrap_or(0) } else { 0 };
     let fence = "`".repeat(longest.max(2) + 1);
     out.extend([indent.first, &fence, lang, "\n"]);
     if indent.rest.is_empty() {
@@ -522,8 +533,8 @@ fn list(
     out: &mut String,
 ) {
     for (at, item) in items.iter().enumerate() {
-        let number = |start: u64| start.saturating_add(at as u64).min(GREATEST_NUMBER);
-        let mark = start.map_or_else(|| "- ".to_owned(), |start| format!("{}. ", number(start)));
+        let number = start.map(|start| start.saturating_add(at as u64).min(GREATEST_NUMBER));
+        let mark = number.map_or_else(|| "- ".to_owned(), |number| format!("{number}. "));
         let task = match done.get(at).copied().flatten() {
             Some(true) => "[x] ",
             Some(false) => "[ ] ",
@@ -545,16 +556,7 @@ fn table(
     indent: Indent<'_>,
     out: &mut String,
 ) {
-    let row = |cells: &[Vec<ViewInline>], before: &str, out: &mut String| {
-        out.extend([before, "|"]);
-        for cell in cells {
-            out.push(' ');
-            Words { in_cell: true, ..Words::on_one_line(out) }.inlines(cell);
-            out.push_str(" |");
-        }
-        out.push('\n');
-    };
-    row(head, indent.first, out);
+    table_row(head, indent.first, out);
     out.extend([indent.rest, "|"]);
     for align in align {
         out.push_str(match align {
@@ -566,8 +568,18 @@ fn table(
     }
     out.push('\n');
     for cells in rows {
-        row(cells, indent.rest, out);
+        table_row(cells, indent.rest, out);
     }
+}
+
+fn table_row(cells: &[Vec<ViewInline>], before: &str, out: &mut String) {
+    out.extend([before, "|"]);
+    for cell in cells {
+        out.push(' ');
+        Words { in_cell: true, ..Words::on_one_line(out) }.inlines(cell);
+        out.push_str(" |");
+    }
+    out.push('\n');
 }
 
 /// Returns the lines of a diff.

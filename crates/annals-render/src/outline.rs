@@ -257,6 +257,15 @@ impl Outline {
         ranges
     }
 
+    /// Adds a row that is no part of an entry.
+    fn add_mark(&mut self, step: u32, kind: ViewRowKind) {
+        self.rows.push(RowRef { kind, step, part: 0, lines: 1 });
+    }
+
+    fn has_call<T: Transcript>(&self, conversation: &Conversation<'_, T>, id: Option<Id>) -> bool {
+        id.is_some_and(|id| self.call(conversation, id).is_some())
+    }
+
     fn add_step<T: Transcript>(
         &mut self,
         conversation: &Conversation<'_, T>,
@@ -264,36 +273,35 @@ impl Outline {
         turns: &HashMap<NodeIndex, i64>,
     ) -> Result<(), T::Error> {
         let step = index(at);
-        let mut mark = |kind| self.rows.push(RowRef { kind, step, part: 0, lines: 1 });
         let node = match self.steps[at] {
             Step::Entry { node, .. } => node,
             Step::Branch { .. } => {
-                mark(ViewRowKind::Branch);
+                self.add_mark(step, ViewRowKind::Branch);
                 return Ok(());
             }
             Step::Gap { .. } => {
-                mark(ViewRowKind::Gap);
+                self.add_mark(step, ViewRowKind::Gap);
                 return Ok(());
             }
             Step::Root { .. } => {
-                mark(ViewRowKind::Root);
+                self.add_mark(step, ViewRowKind::Root);
                 return Ok(());
             }
         };
         if turns.get(&node).is_some_and(|&idle| idle >= LONG_PAUSE_MS) {
-            mark(ViewRowKind::Idle);
+            self.add_mark(step, ViewRowKind::Idle);
         }
         let entry = &conversation.session().nodes()[node];
         if !item::may_have_parts(entry.kind) {
-            mark(if entry.kind == Kind::Noise { ViewRowKind::Damage } else { ViewRowKind::Record });
+            let is_damage = entry.kind == Kind::Noise;
+            self.add_mark(step, if is_damage { ViewRowKind::Damage } else { ViewRowKind::Record });
             return Ok(());
         }
         // Results are shown with their calls. Most bytes of a session are in results, so these are not read for nothing.
-        let is_known = |id: Option<Id>| id.is_some_and(|id| self.call(conversation, id).is_some());
         let session = conversation.session();
         if entry.problem.is_none()
             && session.has_only_results(entry)
-            && session.blocks(entry).iter().all(|block| is_known(block.tool))
+            && session.blocks(entry).iter().all(|block| self.has_call(conversation, block.tool))
         {
             return Ok(());
         }
@@ -322,9 +330,8 @@ impl Outline {
         for (number, part) in item.parts.iter().enumerate() {
             is_empty = false;
             let id = ids[number];
-            let is_known = |id: Option<Id>| id.is_some_and(|id| self.call(conversation, id).is_some());
             let kind = match part {
-                Part::Result(_) | Part::ServerResult(_) if is_known(id) => continue,
+                Part::Result(_) | Part::ServerResult(_) if self.has_call(conversation, id) => continue,
                 Part::Call(_) | Part::ServerCall(_) if self.has_row(id, offsets[number]) => continue,
                 part => match kind_of(item, part) {
                     Some(kind) => kind,
@@ -395,13 +402,16 @@ fn most_rows(session: &Session, steps: &[Step]) -> usize {
 
 /// Returns whether the blocks of a reply tell all of its rows, so that it need not be read.
 fn tells_rows(session: &Session, entry: &Node) -> bool {
-    let is_told = |kind| {
-        matches!(kind, BlockKind::Text | BlockKind::Thinking | BlockKind::ToolUse | BlockKind::ServerToolUse)
-    };
     let blocks = session.blocks(entry);
     // The text of a reply that says why a request failed is a notice.
     let is_sound = entry.problem.is_none() && entry.kind == Kind::Assistant && !entry.has(Flag::ApiError);
-    is_sound && !blocks.is_empty() && blocks.iter().all(|block| is_told(block.kind) && !block.is_bare)
+    is_sound && !blocks.is_empty() && blocks.iter().all(tells_row)
+}
+
+/// Returns whether the kind of a block says which row it is.
+fn tells_row(block: &BlockSpan) -> bool {
+    use BlockKind::{ServerToolUse, Text, Thinking, ToolUse};
+    matches!(block.kind, Text | Thinking | ToolUse | ServerToolUse) && !block.is_bare
 }
 
 /// Returns the kind of row that a part is; `None` if it has none.
@@ -425,17 +435,7 @@ fn kind_of(item: &Item<'_>, part: &Part<'_>) -> Option<ViewRowKind> {
 /// Returns the call that each part of an entry makes or answers. The blocks of the session have it; looking up an id by its text takes
 /// longer the more ids there are.
 pub(crate) fn calls_of(session: &Session, node: &Node, item: &Item<'_>) -> Vec<Option<Id>> {
-    let is_tool = |kind: BlockKind| {
-        matches!(
-            kind,
-            BlockKind::ToolUse
-                | BlockKind::ToolResult(_)
-                | BlockKind::ServerToolUse
-                | BlockKind::ServerToolResult
-                | BlockKind::AdvisorResult
-        )
-    };
-    let blocks: Vec<_> = session.blocks(node).iter().filter(|block| is_tool(block.kind)).collect();
+    let blocks: Vec<_> = session.blocks(node).iter().filter(|block| is_of_tool(block.kind)).collect();
     let parts = item.parts.iter().filter(|part| is_call_or_result(part)).count();
     let mut ids = blocks.iter().map(|block| block.tool);
     if blocks.len() == parts {
@@ -471,6 +471,17 @@ pub(crate) fn offsets_of(
     item.parts.iter().zip(ids).map(offset).collect()
 }
 
+fn is_of_tool(kind: BlockKind) -> bool {
+    matches!(
+        kind,
+        BlockKind::ToolUse
+            | BlockKind::ToolResult(_)
+            | BlockKind::ServerToolUse
+            | BlockKind::ServerToolResult
+            | BlockKind::AdvisorResult
+    )
+}
+
 fn is_call_or_result(part: &Part<'_>) -> bool {
     matches!(part, Part::Call(_) | Part::ServerCall(_) | Part::Result(_) | Part::ServerResult(_))
 }
@@ -483,19 +494,26 @@ fn id_text<'a>(part: &Part<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
+/// Returns about how many lines a text has.
+fn lines_of_text(text: &str) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count() + text.len() / LINE_LENGTH + 1
+}
+
+/// Returns how many lines a card has that shows the beginning of so many.
+fn lines_of_card(lines: usize) -> usize {
+    lines.min(FIRST_LINES) + 1
+}
+
 /// Returns about how many lines a part has when its row is open.
 fn lines_of(part: &Part<'_>) -> u32 {
-    let text =
-        |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() + text.len() / LINE_LENGTH + 1;
-    let shown = |lines: usize| lines.min(FIRST_LINES) + 1;
     let lines = match part {
-        Part::Text(found) | Part::RequestError(found) => text(&found.text()),
-        Part::Input(input) if input.kind.is_typed() => text(&input.text),
-        Part::Input(input) => shown(text(&input.text)),
-        Part::Thinking(thinking) => shown(text(&thinking.thinking().unwrap_or_default())),
+        Part::Text(found) | Part::RequestError(found) => lines_of_text(&found.text()),
+        Part::Input(input) if input.kind.is_typed() => lines_of_text(&input.text),
+        Part::Input(input) => lines_of_card(lines_of_text(&input.text)),
+        Part::Thinking(thinking) => lines_of_card(lines_of_text(&thinking.thinking().unwrap_or_default())),
         Part::Call(call) | Part::ServerCall(call) => {
             let input = call.input().map_or(0, |input| input.bytes().len());
-            shown(input / LINE_LENGTH) + FIRST_LINES / 2
+            lines_of_card(input / LINE_LENGTH) + FIRST_LINES / 2
         }
         Part::Image(_) | Part::Document(_) => FIRST_LINES,
         _ => 1,

@@ -45,14 +45,7 @@ const LONGEST_PLAIN: usize = 4 << 10;
 
 /// Returns the paragraphs of a text that has nothing else. Half of all replies are so short and plain.
 fn paragraphs(text: &str) -> Option<Vec<ViewNode>> {
-    let is_plain = |byte: &u8| {
-        let is_sign = matches!(
-            byte,
-            b'"' | b'\'' | b'(' | b')' | b',' | b'.' | b':' | b';' | b'?' | b'%' | b'/' | b'-'
-        );
-        byte.is_ascii_alphanumeric() || *byte >= 0x80 || matches!(byte, b' ' | b'\n') || is_sign
-    };
-    if text.len() > LONGEST_PLAIN || !text.as_bytes().iter().all(is_plain) {
+    if text.len() > LONGEST_PLAIN || !text.bytes().all(is_plain) {
         return None;
     }
     if text.contains("www.") || text.contains("://") {
@@ -78,6 +71,13 @@ fn paragraphs(text: &str) -> Option<Vec<ViewNode>> {
     Some(nodes)
 }
 
+/// Returns whether a byte begins nothing in Markdown, wherever it stands between words.
+fn is_plain(byte: u8) -> bool {
+    let is_sign =
+        matches!(byte, b'"' | b'\'' | b'(' | b')' | b',' | b'.' | b':' | b';' | b'?' | b'%' | b'/' | b'-');
+    byte.is_ascii_alphanumeric() || byte >= 0x80 || matches!(byte, b' ' | b'\n') || is_sign
+}
+
 fn paragraph(text: &str) -> ViewNode {
     ViewNode::P { c: vec![inline(text)] }
 }
@@ -94,20 +94,24 @@ fn options(text: &str) -> Options<'static> {
 
 /// Returns whether a line opens so many containers, or has so many brackets, that a parser of Markdown would take more than linear time.
 fn is_bomb(text: &str) -> bool {
-    let opens = |line: &str| {
-        let is_marker =
-            |byte: &u8| matches!(byte, b'>' | b'-' | b'*' | b'+' | b' ' | b'\t' | b'.' | b')' | b'0'..=b'9');
-        let start = line.as_bytes().iter().take(4096).take_while(|byte| is_marker(byte));
-        start.filter(|byte| matches!(byte, b'>' | b'-' | b'*' | b'+' | b'.' | b')')).count()
-    };
-    let is_rule = |line: &str| {
-        let line = line.trim();
-        line.len() > 2
-            && (line.bytes().all(|byte| matches!(byte, b'-' | b' '))
-                || line.bytes().all(|byte| matches!(byte, b'*' | b' ')))
-    };
     let brackets = memchr::memchr3_iter(b'[', b'!', b'<', text.as_bytes()).count();
-    brackets > 20_000 || text.split('\n').any(|line| opens(line) > 2 * DEEPEST && !is_rule(line))
+    brackets > 20_000 || text.split('\n').any(|line| opened_containers(line) > 2 * DEEPEST && !is_rule(line))
+}
+
+/// Returns how many quotes and lists a line may open.
+fn opened_containers(line: &str) -> usize {
+    let start = line.bytes().take(4096).take_while(|byte| {
+        matches!(byte, b'>' | b'-' | b'*' | b'+' | b' ' | b'\t' | b'.' | b')' | b'0'..=b'9')
+    });
+    start.filter(|byte| matches!(byte, b'>' | b'-' | b'*' | b'+' | b'.' | b')')).count()
+}
+
+/// Returns whether a line is a rule of hyphens or asterisks.
+fn is_rule(line: &str) -> bool {
+    let line = line.trim();
+    line.len() > 2
+        && (line.bytes().all(|byte| matches!(byte, b'-' | b' '))
+            || line.bytes().all(|byte| matches!(byte, b'*' | b' ')))
 }
 
 struct Builder {

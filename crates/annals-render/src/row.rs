@@ -29,11 +29,14 @@ use crate::outline::{Outline, RowRef, calls_of, offsets_of};
 use crate::prose::prose_for;
 use crate::{
     FIRST_BYTES, FIRST_LINES, Keep, Target, cut, inline, json, media, note, one_line, one_line_of, plain,
+    visible,
 };
 
 /// The longest summary of a row, in characters.
 const LONGEST_SUMMARY: usize = 200;
-/// How many bytes of a text [`one_line`] reads for that.
+/// The longest word of a transcript that a row shows, such as what triggered a compaction.
+const LONGEST_WORD: usize = 80;
+/// How many bytes of a text [`one_line`] reads for a summary.
 const MOST_OF_SUMMARY: usize = 16 * LONGEST_SUMMARY;
 /// How many bytes are mostly enough for it.
 const LIKELY_SUMMARY: usize = 3 * LONGEST_SUMMARY;
@@ -835,7 +838,7 @@ fn is_call(kind: BlockKind) -> bool {
 fn add_words(made: &mut ViewRow, row: &RowRef, entry: &Entry<'_>, parts: &[&Part<'_>], target: Target) {
     if let Some(Part::Notice(Notice::Compaction(boundary))) = parts.first() {
         made.compaction = Some(Compaction {
-            trigger: boundary.trigger().map(Cow::into_owned),
+            trigger: boundary.trigger().map(|word| visible(&one_line(&word, LONGEST_WORD)).into_owned()),
             pre_tokens: boundary.pre_tokens(),
             post_tokens: boundary.post_tokens(),
             preserved: boundary.preserved_messages().map_or(0, |messages| messages.ids().len()),

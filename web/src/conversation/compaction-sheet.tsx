@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { baseName, compact, visible } from '../format.ts';
 import { call, type Which } from '../rpc.ts';
 import { SheetBox, useLeave } from '../sheet.tsx';
-import { texts } from '../text.ts';
+import { texts, word } from '../text.ts';
 import type { ChatMessage, ViewRow } from '../wire.ts';
 import { compare, type Compacted, type Fate, type Origin } from './compacted.ts';
 import { loadModel, totalWeight, weight } from './model-messages.ts';
@@ -32,7 +32,7 @@ export function CompactionSheet({ reader, uuid, onClose }: { reader: Reader; uui
     void reader.goToRecord(record);
   };
   const facts = found.value?.row.compaction;
-  return <SheetBox title={<><span class="compaction">↻</span> {t.compactionTitle}{facts?.preTokens ? <span class="second"> {compact(facts.preTokens)} → {facts.postTokens ? compact(facts.postTokens) : '?'} {t.tokens}{facts.trigger ? ` · ${visible(facts.trigger)}` : ''}</span> : null}</>} onClose={onClose}>
+  return <SheetBox title={<><span class="compaction">↻</span> {t.compactionTitle}{facts?.preTokens ? <span class="second"> {compact(facts.preTokens)} → {facts.postTokens ? compact(facts.postTokens) : '?'} {t.tokens}{facts.trigger ? ` · ${visible(word(facts.trigger))}` : ''}</span> : null}</>} onClose={onClose}>
     {failure.value && <p class="trouble" role="alert">{t.failedToLoad} {failure.value}</p>}
     {!found.value && !failure.value && <p class="empty">{t.loading}</p>}
     {found.value && <>

@@ -3,11 +3,12 @@ import { useSignal, type Signal } from '@preact/signals';
 import { render, type JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { STATE_ICONS } from '../icons.tsx';
-import { baseName, clock, compact, dollars, duration, fullTime, visible } from '../format.ts';
+import { baseName, clock, compact, costOf, duration, fullTime, shortPath, visible } from '../format.ts';
 import { List } from '../list/list.ts';
 import { ask, call, has } from '../rpc.ts';
 import { format, route, type Route } from '../route.ts';
 import { hasInspector } from '../settings.ts';
+import { sessions } from '../session-list.ts';
 import { language, texts, word } from '../text.ts';
 import type { Agent, ChangedFile, Stats, ToolCall, UsageResult } from '../wire.ts';
 import { ReplyTable } from '../replies.tsx';
@@ -112,8 +113,9 @@ function CallRow({ call: one, bounds: [first, length], reader }: { call: ToolCal
   const t = texts.value;
   const start = one.timestamp ? (Date.parse(one.timestamp) - first) / length : 0;
   const width = (one.durationMs ?? 0) / length;
+  const folder = sessions.value.find(({ id }) => id === reader.which.sessionId)?.projectPath;
   return <button type="button" class="call-row" data-state={one.state} onClick={() => void reader.goToRecord(one.uuid ?? `L${one.line}`)}>
-    <span class="top"><b>{visible(one.name ?? '?')}</b><span class="subject" dir="auto">{visible(one.subject)}</span><span class="state" title={t.states[one.state]}>{STATE_ICONS[one.state]}<span class="hidden">{t.states[one.state]}</span></span></span>
+    <span class="top"><b>{visible(one.name ?? '?')}</b><span class="subject" dir="auto" title={visible(one.subject)}>{visible(shortPath(one.subject, folder))}</span><span class="state" title={t.states[one.state]}>{STATE_ICONS[one.state]}<span class="hidden">{t.states[one.state]}</span></span></span>
     <span class="bottom">{one.timestamp && <time dateTime={one.timestamp}>{clock(one.timestamp, language.value)}</time>}<span class="time">{one.durationMs !== null ? duration(one.durationMs) : ''}</span>
       <span class="waterfall" aria-hidden="true"><i style={{ left: `${start * 100}%`, width: `${Math.max(0.5, width * 100)}%` }} /></span></span>
   </button>;
@@ -180,7 +182,7 @@ function SessionUsage({ reader }: { reader: Reader }): JSX.Element {
   if (!value) return <Missing error={error} />;
   const [usage, stats] = value;
   const figures: [string, string][] = [
-    [t.cost, usage.total.costUsd === null ? '–' : dollars(usage.total.costUsd)], [t.replies, usage.total.replies.toLocaleString(language.value)],
+    [t.cost, costOf(usage.total)], [t.replies, usage.total.replies.toLocaleString(language.value)],
     [t.input_tokens, compact(usage.total.inputTokens)], [t.output_tokens, compact(usage.total.outputTokens)], [t.cacheRead, compact(usage.total.cacheReadTokens)], [t.cacheWrite, compact(usage.total.cacheCreationTokens)],
     [t.columns.turns, String(stats.turns)], ['', [t.compactions(stats.compactions), t.branches(stats.branches), t.gaps(stats.gaps), t.problems(stats.problems)].join(' · ')],
   ];
@@ -188,7 +190,7 @@ function SessionUsage({ reader }: { reader: Reader }): JSX.Element {
     <dl class="kv">{figures.map(([name, figure], index) => <div key={index}><dt>{name}</dt><dd>{figure}</dd></div>)}</dl>
     <p class="quiet">{t.countedOnce} {usage.total.costKind === 'calculated' || usage.total.costKind === 'mixed' ? t.estimatedCost : ''}</p>
     <table><thead><tr><th>{t.by.model}</th><th class="right">{t.replies}</th><th class="right">{t.output_tokens}</th><th class="right">{t.cost}</th></tr></thead>
-      <tbody>{usage.rows.map((row) => <tr key={row.key}><td>{visible(row.key)}</td><td class="right"><button type="button" class="link" aria-expanded={why.value === row.key} onClick={() => { why.value = why.value === row.key ? undefined : row.key; }}>{row.replies}</button></td><td class="right">{compact(row.outputTokens)}</td><td class="right">{row.costUsd === null ? '–' : dollars(row.costUsd)}</td></tr>)}</tbody></table>
+      <tbody>{usage.rows.map((row) => <tr key={row.key}><td>{visible(row.key)}</td><td class="right"><button type="button" class="link" aria-expanded={why.value === row.key} onClick={() => { why.value = why.value === row.key ? undefined : row.key; }}>{row.replies}</button></td><td class="right">{compact(row.outputTokens)}</td><td class="right">{costOf(row)}</td></tr>)}</tbody></table>
     {why.value && <><h3>{t.whyReplies(visible(why.value))}</h3><ReplyTable params={{ sessionId, by: 'model', why: why.value }} /></>}
     <table><thead><tr><th>{t.toolUse}</th><th class="right">{t.calls}</th><th class="right">{t.failures}</th></tr></thead>
       <tbody>{Object.entries(stats.tools).sort(([, one], [, other]) => other.calls - one.calls).map(([name, count]) => <tr key={name}><td>{visible(name)}</td><td class="right">{count.calls}</td><td class="right">{count.errors}</td></tr>)}</tbody></table>

@@ -7,8 +7,13 @@ export type Moment = { time: string | null; which: Which; path: string } & ({ ki
 
 const EDITS = new Set(['Edit', 'MultiEdit', 'Write', 'NotebookEdit']);
 
-export function isEdit({ name, state }: Pick<ToolCall, 'name' | 'state'>): boolean {
-  return EDITS.has(name ?? '') && state === 'ok';
+/** Whether a call would change a file, also if it failed. */
+export function changesFile({ name }: Pick<ToolCall, 'name'>): boolean {
+  return EDITS.has(name ?? '');
+}
+
+export function isEdit(call: Pick<ToolCall, 'name' | 'state'>): boolean {
+  return changesFile(call) && call.state === 'ok';
 }
 
 /** The next call that changed a file behind the call at an index, or before it; `all` are the calls that name the file. */
@@ -18,7 +23,7 @@ export function nextEdit<T extends Pick<ToolCall, 'name' | 'state'>>(all: readon
 
 /** Brings calls and versions of a file into one order. What has no time stays behind what was recorded before it. */
 export function momentsOf(calls: readonly ToolCall[], versions: readonly FileVersion[], which: Which, path: string): Moment[] {
-  const ofCalls = withTimes(calls.map((call): Moment => ({ kind: EDITS.has(call.name ?? '') ? 'edit' : 'read', call, time: call.timestamp, which, path })));
+  const ofCalls = withTimes(calls.map((call): Moment => ({ kind: changesFile(call) ? 'edit' : 'read', call, time: call.timestamp, which, path })));
   const ofVersions = withTimes(versions.map((version): Moment => ({ kind: 'version', version, time: version.time, which, path })));
   // The sort is stable, and a copy is made before the edit at the same time.
   return sorted([...ofVersions, ...ofCalls]);

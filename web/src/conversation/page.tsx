@@ -22,7 +22,7 @@ import { ModelNote } from './model-note.tsx';
 import { Outline } from './outline.tsx';
 import { Rail } from './rail.tsx';
 import { Reader, currentReader } from './reader.ts';
-import { ItemView, copyNodes, copyText, fetchPart, linkTo } from './rows.tsx';
+import { ItemView, authorOf, copyNodes, copyText, fetchPart, linkTo } from './rows.tsx';
 import { RunningTurn } from './running.tsx';
 
 type ConversationRoute = Extract<Route, { place: 'conversation' }>;
@@ -238,7 +238,7 @@ function ConversationHead({ reader, at, session }: { reader: Reader; at: Convers
       {session?.gitBranch && <span><Icon name="branch" /> {visible(session.gitBranch)}</span>}
       {stars.value.has(at.session) && <span class="compaction" title={t.starred}>★<span class="hidden">{t.starred}</span></span>}
       {session?.tag && <span class="tag">{visible(session.tag)}</span>}
-      {reader.turns.value.length > 0 && <span>{t.columns.turns} {reader.turns.value.length}</span>}
+      {reader.turns.value.length > 0 && <span>{t.turnCount(reader.turns.value.length)}</span>}
       {!reader.isConnected.value && reader.items.value && <span class="offline">{t.offline}</span>}
     </p>
     <div class="levels" role="group">
@@ -310,7 +310,7 @@ function Pinned({ reader }: { reader: Reader }): JSX.Element | null {
   const isPromptVisible = items.order(first) <= row;
   const prompt = reader.turns.value[turn]?.prompt ?? reader.store.row(row)?.summary ?? '';
   return <button type="button" class="pinned" data-hidden={isPromptVisible || undefined} tabIndex={isPromptVisible ? -1 : 0} aria-hidden={isPromptVisible || undefined} title={texts.value.pinned} onClick={() => reader.goToRow(row)}>
-    <span class="number">{turn + 1}</span> <b>{texts.value.you}</b> <span dir="auto">{visible(prompt.split('\n')[0] ?? '')}</span>
+    <span class="number">{turn + 1}</span> <b>{authorOf(reader)}</b> <span dir="auto">{visible(prompt.split('\n')[0] ?? '')}</span>
   </button>;
 }
 

@@ -319,12 +319,26 @@ export class Reader {
     const file = row.tool?.file;
     if (!file) return false;
     const all = (await this.calls()).filter((one) => one.files.includes(file));
-    const here = all.findIndex(({ id, line }) => (row.tool!.id ? id === row.tool!.id : line === row.line));
-    const wanted = nextEdit(all, here, by);
-    if (!wanted) return false;
-    const { row: found } = await call('history/locate', { ...this.which, ...(wanted.id ? { callId: wanted.id } : { line: wanted.line }) });
-    this.goToRow(found);
-    return true;
+    const wanted = nextEdit(all, this.indexOfCall(all, row), by);
+    if (wanted) await this.goToCall(wanted);
+    return wanted !== undefined;
+  }
+
+  /** The index of the call that a row shows; -1 if it is not one of these. */
+  indexOfCall(calls: readonly ToolCall[], row: ViewRow): number {
+    return calls.findIndex(({ id, line }) => (row.tool?.id ? id === row.tool.id : line === row.line));
+  }
+
+  async goToCall({ id, line }: Pick<ToolCall, 'id' | 'line'>): Promise<void> {
+    const { row } = await call('history/locate', { ...this.which, ...(id ? { callId: id } : { line }) });
+    this.goToRow(row);
+  }
+
+  /** The row at which the turn of a row begins, and the number of that turn; undefined before the first turn. */
+  promptOf(row: number): { row: number; turn: number } | undefined {
+    const { skeleton } = this.store;
+    const turn = skeleton?.turnOf(row) ?? -1;
+    return turn < 0 ? undefined : { row: skeleton!.turns[turn]!, turn: turn + 1 };
   }
 
   /** Marks the row of the cursor. Returns whether it has a name. */

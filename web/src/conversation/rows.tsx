@@ -56,11 +56,16 @@ function CopyLine({ relations }: { relations: readonly Relation[] }): JSX.Elemen
     <a href={format({ place: 'conversation', session, level: 'work', workspace: textOf(path) })} dir="auto">{titleOf(session)}</a> ({t.kinships[kinship]})</span>)}{relations.length > MOST_COPIES ? ` + ${relations.length - MOST_COPIES}` : ''}</span></p>;
 }
 
+/** Who wrote the prompts of a conversation: those of a subagent come from the agent that started it. */
+export function authorOf(reader: Reader): string {
+  return reader.which.agentId ? texts.value.task : texts.value.you;
+}
+
 function labelOf(reader: Reader, item: Item): string {
   const t = texts.value;
   if (isFold(item)) return t.turn(turnOfFold(item) + 1);
   const row = reader.row(item);
-  const names: Record<string, string> = { u: t.you, a: t.claude, t: t.thinking };
+  const names: Record<string, string> = { u: authorOf(reader), a: t.claude, t: t.thinking };
   const who = names[row?.kind ?? ''] ?? row?.tool?.name ?? '';
   return `${who} ${visible(row?.summary ?? '')}`.trim().slice(0, 120) || t.loading;
 }
@@ -125,7 +130,7 @@ function Prompt({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element 
   const isOpen = !isLong || reader.isOpen(row.row);
   const t = texts.value;
   return <div class="prompt">
-    <header><b>{t.you}</b>{row.cause && row.cause !== 'prompt' ? <span class="cause">{word(row.cause)}</span> : null}<Time time={row.timestamp} />{row.turn ? <a class="turn" href={linkTo(reader, row)}>{t.turn(row.turn)}</a> : null}<Masked count={row.masked} /></header>
+    <header><b>{authorOf(reader)}</b>{row.cause && row.cause !== 'prompt' ? <span class="cause">{word(row.cause)}</span> : null}<Time time={row.timestamp} />{row.turn ? <a class="turn" href={linkTo(reader, row)}>{t.turn(row.turn)}</a> : null}<Masked count={row.masked} /></header>
     <div class={isOpen ? 'prose' : 'prose cut'}><Nodes nodes={row.nodes ?? [{ t: 'text', text: row.summary }]} part={fetchPart(reader, row.row)} /></div>
     {isLong && <button type="button" class="more" aria-expanded={isOpen} onClick={() => void reader.toggle(row.row)}>{isOpen ? t.close : t.showFirst(lines - LONG_PROMPT)}</button>}
   </div>;
@@ -164,9 +169,13 @@ function Body({ reader, row, isAlone, children }: { reader: Reader; row: ViewRow
 /** The summary of reasoning of which the file has no text. */
 const NOT_STORED = 'not stored';
 
+function thoughtOf({ summary }: ViewRow): string {
+  return summary && summary !== NOT_STORED ? withoutColours(summary) : texts.value.notStored;
+}
+
 function Line({ reader, row, icon, name }: { reader: Reader; row: ViewRow; icon: JSX.Element; name: string }): JSX.Element {
   return <div class="card quiet-card">
-    <Head reader={reader} row={row}>{icon}<b>{name}</b><span class="title" dir="auto">{row.kind === 't' && (!row.summary || row.summary === NOT_STORED) ? texts.value.notStored : visible(withoutColours(row.summary))}</span></Head>
+    <Head reader={reader} row={row}>{icon}<b>{name}</b><span class="title" dir="auto">{visible(row.kind === 't' ? thoughtOf(row) : withoutColours(row.summary))}</span></Head>
     <Body reader={reader} row={row} />
   </div>;
 }
@@ -214,15 +223,24 @@ function AgentRows({ reader, agent, onMissing }: { reader: Reader; agent: string
 function CallActions({ reader, row, tool }: { reader: Reader; row: ViewRow; tool: ViewTool }): JSX.Element {
   const t = texts.value;
   const opened = reader.opened(row.row);
+  const [isRelatedShown, showRelated] = useState(false);
   const copy = (nodes: readonly ViewNode[]) => () => void copyNodes(nodes, fetchPart(reader, row.row));
-  return <div class="card-actions">
+  return <><div class="card-actions">
     {opened?.input && <button type="button" class="quiet" onClick={copy(opened.input)}>{t.copyInput}</button>}
     {opened?.output && <button type="button" class="quiet" onClick={copy(opened.output)}>{t.copyOutput}</button>}
     {tool.file && <button type="button" class="quiet" onClick={() => void copyText(tool.file!)}>{t.copyPath}</button>}
     {tool.file && <SheetLink reader={reader} sheet={{ kind: 'file', of: tool.file }} label={t.fileHistory} />}
     {isWide.value && !reader.outer && (tool.agentId || tool.file) && <a class="sheet-link" href={besideAddress(reader, tool)}>{t.openBeside}</a>}
     <button type="button" class="quiet" onClick={() => void copyText(new URL(linkTo(reader, row), location.href).href)}>{t.copyLink}</button>
-  </div>;
+    <button type="button" class="quiet" aria-expanded={isRelatedShown} onClick={() => showRelated(!isRelatedShown)}>{t.related}</button>
+  </div>{isRelatedShown && <Related reader={reader} row={row} />}</>;
+}
+
+/** What a call has to do with. It needs all calls of the transcript, so it is loaded when a reader asks for it. */
+function Related({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
+  const [module, setModule] = useState<typeof import('./related-calls.tsx')>();
+  useEffect(() => { import('./related-calls.tsx').then(setModule, complain); }, []);
+  return module ? <module.RelatedCalls reader={reader} row={row} /> : <p class="quiet">{texts.value.loading}</p>;
 }
 
 export async function copyText(text: string): Promise<void> {
@@ -316,6 +334,9 @@ function changesOfTurn(reader: Reader, turn: number): string | undefined {
   return changes.length > 0 ? `${texts.value.files(changes.length)} +${sum(({ added }) => added)} −${sum(({ removed }) => removed)}` : undefined;
 }
 
+/** What rows of messages are called among records. */
+const RECORDS: Partial<Record<ViewRow['kind'], string>> = { a: 'reply', t: 'thinking' };
+
 /** A record as it is in the file, after masking. */
 function RawRow({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
   const isOpen = reader.isOpen(row.row);
@@ -328,10 +349,13 @@ function RawRow({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element 
       setRecord(JSON.stringify(item, null, 2) ?? '');
     }, (error: Error) => setRecord(error.message));
   }
+  const name = row.tool?.name ?? (row.cause ?? RECORDS[row.kind] ?? row.kind).replaceAll('_', ' ');
+  // Records that are no messages have nothing but their type on this line.
+  const summary = row.tool?.title || (row.summary === row.cause ? '' : row.kind === 't' ? thoughtOf(row) : row.summary);
   return <div class="card raw">
     <Head reader={reader} row={row}>
-      <span class="fact number">{row.line ?? ''}</span><b>{row.tool?.name ?? (row.cause ?? row.kind).replaceAll('_', ' ')}</b>
-      <span class="title" dir="auto">{visible(row.tool?.title || row.summary)}</span><Time time={row.timestamp} />
+      <span class="fact number">{row.line ?? ''}</span><b>{visible(name)}</b>
+      <span class="title" dir="auto">{visible(summary)}</span><Time time={row.timestamp} />
     </Head>
     {isOpen && <div class="card-body"><pre class="block json" tabIndex={0} aria-label={texts.value.rawRecord}>{visible(record ?? texts.value.loading)}</pre></div>}
   </div>;

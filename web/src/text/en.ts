@@ -32,7 +32,7 @@ export const en = {
   levelHints: {
     read: 'prompts and answers', work: 'with the calls of each turn', model: 'what a resume would send to the model', raw: 'every record of the file',
   },
-  you: 'You', claude: 'Claude', thinking: 'Thinking', notStored: 'not stored', turn: (turn: number) => `Turn ${turn}`,
+  you: 'You', task: 'Task', claude: 'Claude', thinking: 'Thinking', notStored: 'not stored', turn: (turn: number) => `Turn ${turn}`,
   tools: (count: number) => s(count, 'tool'), files: (count: number) => s(count, 'file'), errors: (count: number) => s(count, 'error'),
   thoughts: (count: number) => s(count, 'thought'), notes: (count: number) => s(count, 'note'), texts: (count: number) => s(count, 'text'),
   moreLines: (count: number) => `+${s(count, 'line')}`,
@@ -58,7 +58,8 @@ export const en = {
   outline: 'Outline', inspector: 'Inspector', tabs: { calls: 'Calls', files: 'Files', agents: 'Agents', context: 'Context', usage: 'Usage' },
   callFilter: 'tool:Bash err:yes slower:10s, or words', callColumns: { tool: 'Tool', subject: 'Subject', time: 'Start', length: 'Time', state: 'State' },
   noCalls: 'No calls match.', noFiles: 'No file was changed.', noAgents: 'No subagents.', versions: (count: number) => s(count, 'version'), edits: (count: number) => s(count, 'edit'),
-  nextEdit: 'Next edit of this file',
+  nextEdit: 'Next edit of this file', related: 'Related', noRelated: 'No other call names the same file or does the same.',
+  relationships: { prompt: 'the prompt of this turn', readBefore: 'the last time this file was read before', editBefore: 'the edit of this file before this one', failedBefore: 'the attempt before this one, which failed', succeededLater: 'the next attempt that succeeded' },
   backups: { kept: 'kept', no_file: 'did not exist', missing: 'missing', refused: 'refused' }, tokens: 'tokens', estimated: 'estimated', before: 'Before', after: 'After',
   severalSessions: 'Several sessions have this id. Choose one:', modelMessages: (count: number, tokens: string) => `${s(count, 'message')}, ≈ ${tokens} tokens of text: what Claude Code would send if it resumed now`,
   summaryMessage: 'summary of what was compacted', rail: 'Overview of the conversation: drag to scroll',

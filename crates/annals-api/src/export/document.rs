@@ -39,12 +39,9 @@ pub(super) struct Plain {
 pub(super) fn index(documents: &[(String, About)]) -> String {
     let mut out = String::from("# Sessions\n\n| session | turns | time |\n| --- | --: | --- |\n");
     for (name, about) in documents {
-        let fact = |wanted: &str| {
-            let found = about.facts.iter().find(|(name, _)| *name == wanted);
-            found.map_or_else(String::new, |(_, value)| escaped(value))
-        };
         let title = escaped(&about.title);
-        out.extend(["| [", &title, "](", name, ") | ", &fact("turns"), " | ", &fact("time"), " |\n"]);
+        let [turns, time] = ["turns", "time"].map(|name| escaped(about.fact(name)));
+        out.extend(["| [", &title, "](", name, ") | ", &turns, " | ", &time, " |\n"]);
     }
     out
 }

@@ -99,17 +99,19 @@ fn facts(about: &About, out: &mut String) {
 /// Writes links to the pages beside a page.
 fn neighbours(place: &Place, out: &mut String) {
     out.push_str("<p class=\"neighbours\">");
-    let mut link = |name: &str, words: &str| {
-        out.extend(["<a href=\"", name, "\">", words, "</a>\n"]);
-    };
     if place.number > 1 {
-        link(&page_name(place.number - 1, "html"), "← Previous");
+        link(&page_name(place.number - 1, "html"), "← Previous", out);
     }
-    link("index.html", &format!("Page {} · all pages", place.number));
+    link("index.html", &format!("Page {} · all pages", place.number), out);
     if place.has_next {
-        link(&page_name(place.number + 1, "html"), "Next →");
+        link(&page_name(place.number + 1, "html"), "Next →", out);
     }
     out.push_str("</p>\n");
+}
+
+/// Writes a link to a page beside this one.
+fn link(name: &str, words: &str, out: &mut String) {
+    out.extend(["<a href=\"", name, "\">", words, "</a>\n"]);
 }
 
 fn finish(masked: Option<&str>, out: &mut String) {
