@@ -109,18 +109,13 @@ impl Api {
         if name.trim().is_empty() || name.len() > LONGEST_NAME {
             return Err(Error::invalid_params("the name of a session has from 1 to 300 bytes"));
         }
-        let mask = |text: &str| self.masking.listed_text(text).text.into_owned();
-        let error = match self.engine.session_by_name(name, &mask) {
+        let found =
+            self.engine.session_by_name(name, &|text| self.masking.listed_text(text).text.into_owned());
+        let error = match found {
             Ok(file) => return file.session.ok_or_else(|| Error::invalid_params("the session has no id")),
             Err(error) => error,
         };
-        let ids = |candidates: &[Candidate]| {
-            let mut ids: Vec<_> = candidates.iter().map(|one| one.session.clone()).collect();
-            let mut seen = HashSet::new();
-            ids.retain(|id| seen.insert(id.clone()));
-            ids
-        };
-        match (&ids(error.candidates())[..], &ids(error.nearest())[..]) {
+        match (&ids_of(error.candidates())[..], &ids_of(error.nearest())[..]) {
             // Copies of one session: requests choose between them by their working directory.
             ([id], _) => Ok(id.clone()),
             ([], []) => Err(Error::new(ErrorCode::NotFound, &format!("no session is named `{name}`"))),
@@ -323,6 +318,13 @@ struct Reveal {
     reveal: Option<bool>,
 }
 
+/// Returns the ids of sessions, each once.
+fn ids_of(candidates: &[Candidate]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let ids = candidates.iter().map(|one| &one.session);
+    ids.filter(|id| seen.insert(*id)).cloned().collect()
+}
+
 /// Removes the prefix `claude:` from an id, and refuses what cannot be the id of a session.
 pub fn session_id(id: &str) -> Result<&str, Error> {
     let id = id.strip_prefix("claude:").unwrap_or(id);
@@ -335,11 +337,14 @@ pub fn session_id(id: &str) -> Result<&str, Error> {
 /// Refuses what cannot be the id of an agent. An id is only compared with those of the agents that a session has, and never
 /// becomes a part of a path.
 fn agent_id(id: &str) -> Result<&str, Error> {
-    let is_part_of_a_name = |c: char| !c.is_control() && !matches!(c, '/' | '\\');
     if !id.is_empty() && id.len() <= LONGEST_AGENT_ID && id.chars().all(is_part_of_a_name) {
         return Ok(id);
     }
     Err(Error::invalid_params("`agentId` is not the id of an agent"))
+}
+
+fn is_part_of_a_name(character: char) -> bool {
+    !character.is_control() && !matches!(character, '/' | '\\')
 }
 
 /// Returns the limit of a page: the requested one, within bounds.

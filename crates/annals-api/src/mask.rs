@@ -328,38 +328,41 @@ mod tests {
         assert!(!Masking::default().line(record).0.contains(&token()));
     }
 
-    #[test]
-    fn a_wire_type_says_how_many_values_were_masked() {
-        let turn = |prompt: String| annals_proto::Prompt {
-            text: prompt,
+    fn prompt(text: String) -> annals_proto::Prompt {
+        annals_proto::Prompt {
+            text,
             timestamp: None,
             project: None,
             session: None,
             pasted: Vec::new(),
             masked: 0,
-        };
-        let masked = Masking::default().wire(&turn(format!("use {}", token()))).unwrap();
-        assert_eq!(
-            masked,
-            annals_proto::Prompt { masked: 1, ..turn("use ghp_[masked: github-token]".to_owned()) }
-        );
+        }
+    }
+
+    /// Masks a text by the rules that a home has now.
+    fn masked_in(home: &Path, text: &str) -> Result<String, RulesError> {
+        Masking::with_rules_in(home).map(|masking| masking.text(text).text.into_owned())
+    }
+
+    #[test]
+    fn a_wire_type_says_how_many_values_were_masked() {
+        let masked = Masking::default().wire(&prompt(format!("use {}", token()))).unwrap();
+        let expected = prompt("use ghp_[masked: github-token]".to_owned());
+        assert_eq!(masked, annals_proto::Prompt { masked: 1, ..expected });
     }
 
     #[test]
     fn rules_of_the_user_are_added_and_a_broken_file_is_an_error() {
         let home = tempfile::tempdir().unwrap();
-        let masked = |text: &str| {
-            Masking::with_rules_in(home.path()).map(|masking| masking.text(text).text.into_owned())
-        };
-        assert_eq!(masked("BADGE-123456").unwrap(), "BADGE-123456");
+        assert_eq!(masked_in(home.path(), "BADGE-123456").unwrap(), "BADGE-123456");
         let rules =
             "[[rule]]\nname = 'badge'\nkeywords = ['BADGE-']\npattern = 'BADGE-(?<secret>[0-9]{6})'\n";
         fs::write(home.path().join(RULES_FILE), rules).unwrap();
-        assert_eq!(masked("BADGE-123456").unwrap(), "BADGE-[masked: badge]");
+        assert_eq!(masked_in(home.path(), "BADGE-123456").unwrap(), "BADGE-[masked: badge]");
         fs::write(home.path().join(RULES_FILE), rules.replace("[0-9]{6}", "[0-9")).unwrap();
-        let error = masked("BADGE-123456").unwrap_err().to_string();
+        let error = masked_in(home.path(), "BADGE-123456").unwrap_err().to_string();
         assert!(error.contains("secrets.toml") && error.contains("line 4"), "{error}");
         fs::write(home.path().join(RULES_FILE), b"\xff").unwrap();
-        assert!(masked("BADGE-123456").is_err());
+        assert!(masked_in(home.path(), "BADGE-123456").is_err());
     }
 }

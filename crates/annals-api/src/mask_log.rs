@@ -105,12 +105,11 @@ impl MaskLog {
     /// Returns how many different values each rule found, and where.
     pub fn by_rule(&self) -> Vec<MaskedByRule> {
         let found = self.found();
-        let count = |rule: &str| found.values.values().filter(|found| *found == rule).count();
         let rules = found.places.iter();
         rules
             .map(|(rule, places)| MaskedByRule {
                 rule: rule.clone(),
-                count: count(rule),
+                count: found.values.values().filter(|by| *by == rule).count(),
                 places: places.clone(),
             })
             .collect()

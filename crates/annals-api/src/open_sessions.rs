@@ -4,13 +4,13 @@
 //! works on one request after the other. An evicted session is opened again when it is needed.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use annals_engine::{Conversation, Engine, Snapshot, TranscriptFile};
+use annals_engine::{Conversation, Engine, Error as ReadError, Snapshot, TranscriptFile};
 use annals_proto::ErrorCode;
 use annals_transcript::checkpoint::{Change, Checkpoint};
 use annals_transcript::file_state::FileState;
@@ -110,32 +110,45 @@ impl OpenSessions {
         }
         let entries = Arc::new(AtomicUsize::new(0));
         let (jobs, waiting) = channel::<Job>();
-        let (engine, its_file, its_state, counted) = (engine.clone(), file.clone(), *state, entries.clone());
-        let work = move || {
-            let next = || waiting.recv_timeout(IDLE).ok();
-            let read = |snapshot: &Snapshot| {
-                let reading = OpenSession::of(snapshot, &its_state)?;
-                counted.store(snapshot.session().nodes().len(), Ordering::Relaxed);
-                while let Some(job) = next() {
-                    job(Ok(&reading));
-                }
-                Ok(())
-            };
-            let snapshot = engine.snapshot_inside(its_file, its_state.length);
-            let outcome: Result<(), Error> =
-                snapshot.map_err(Error::from).and_then(|snapshot| read(&snapshot));
-            // Jobs that are already queued get the error; a later job opens the session again.
-            if let Err(error) = outcome {
-                while let Ok(job) = waiting.try_recv() {
-                    job(Err(&error));
-                }
-            }
-        };
+        let worker = Worker { state: *state, entries: entries.clone(), jobs: waiting };
+        let (engine, its_file) = (engine.clone(), file.clone());
         jobs.send(job).map_err(|_| Error::new(ErrorCode::Internal, "a channel broke"))?;
         let thread = std::thread::Builder::new().name("session".to_owned());
-        thread.spawn(work).map_err(|_| Error::new(ErrorCode::Internal, "no thread could be started"))?;
+        let started = thread.spawn(move || worker.run(&engine, its_file));
+        started.map_err(|_| Error::new(ErrorCode::Internal, "no thread could be started"))?;
         open.push(SessionThread { path: file.path.clone(), state: *state, entries, jobs });
         evict(&mut open);
+        Ok(())
+    }
+}
+
+/// What the thread of an open session works with.
+struct Worker {
+    state: FileState,
+    /// Where the number of entries is stored once the session is read.
+    entries: Arc<AtomicUsize>,
+    jobs: Receiver<Job>,
+}
+
+impl Worker {
+    /// Opens the session and does all jobs. If it cannot be opened, the jobs that are already queued get the error; a later job opens
+    /// the session again.
+    fn run(&self, engine: &Engine, file: TranscriptFile) {
+        let snapshot = engine.snapshot_inside(file, self.state.length).map_err(Error::from);
+        if let Err(error) = snapshot.and_then(|snapshot| self.work(&snapshot)) {
+            while let Ok(job) = self.jobs.try_recv() {
+                job(Err(&error));
+            }
+        }
+    }
+
+    /// Does jobs until none has come for a while, or the session is evicted.
+    fn work(&self, snapshot: &Snapshot) -> Result<(), Error> {
+        let reading = OpenSession::of(snapshot, &self.state)?;
+        self.entries.store(snapshot.session().nodes().len(), Ordering::Relaxed);
+        while let Ok(job) = self.jobs.recv_timeout(IDLE) {
+            job(Ok(&reading));
+        }
         Ok(())
     }
 }
@@ -153,31 +166,35 @@ impl SessionThread {
 
 /// Returns the state of a file as it is now, with the length that it had when a cursor was made.
 fn requested_state(file: &TranscriptFile, cursor: Option<&PageCursor>) -> Result<FileState, Error> {
-    let unreadable = |source| annals_engine::Error::read(&file.path, source);
-    let state = FileState::of(&file.path).map_err(unreadable)?;
-    let mut state = state.ok_or_else(|| unreadable(std::io::ErrorKind::NotFound.into()))?;
-    if let Some(cursor) = cursor {
-        match cursor.checkpoint.compare_path(&file.path).map_err(unreadable)? {
-            Change::Same | Change::Grown => state.length = cursor.checkpoint.offset(),
-            Change::Replaced => return Err(cursor::stale()),
-            Change::Gone => return Err(unreadable(std::io::ErrorKind::NotFound.into()).into()),
-        }
+    let path = &file.path;
+    let state = FileState::of(path).map_err(|source| ReadError::read(path, source))?;
+    let mut state = state.ok_or_else(|| gone(path))?;
+    let Some(cursor) = cursor else { return Ok(state) };
+    match cursor.checkpoint.compare_path(path).map_err(|source| ReadError::read(path, source))? {
+        Change::Same | Change::Grown => state.length = cursor.checkpoint.offset(),
+        Change::Replaced => return Err(cursor::stale()),
+        Change::Gone => return Err(gone(path).into()),
     }
     Ok(state)
 }
 
+fn gone(path: &Path) -> ReadError {
+    ReadError::read(path, std::io::ErrorKind::NotFound.into())
+}
+
 /// Evicts the least recently used sessions until the rest is within the limits.
 fn evict(open: &mut Vec<SessionThread>) {
-    let all =
-        |open: &[SessionThread]| open.iter().map(|one| one.entries.load(Ordering::Relaxed)).sum::<usize>();
-    while open.len() > MAX_SESSIONS || open.len() > 1 && all(open) > MAX_ENTRIES {
+    while open.len() > MAX_SESSIONS || open.len() > 1 && entry_count(open) > MAX_ENTRIES {
         open.remove(0);
     }
 }
 
+fn entry_count(open: &[SessionThread]) -> usize {
+    open.iter().map(|one| one.entries.load(Ordering::Relaxed)).sum()
+}
+
 impl<'a> OpenSession<'a> {
     fn of(snapshot: &'a Snapshot, state: &FileState) -> Result<Self, Error> {
-        let unreadable = |source| annals_engine::Error::read(snapshot.path(), source);
         let checkpoint = File::open(snapshot.path())
             .and_then(|mut file| Checkpoint::at(&mut file, state.identity, state.length));
         Ok(Self {
@@ -186,7 +203,7 @@ impl<'a> OpenSession<'a> {
             to_wire: ToWire::of(snapshot).cut_above(LONGEST_ITEM),
             chat: Chat::default(),
             length: state.length,
-            checkpoint: checkpoint.map_err(unreadable)?,
+            checkpoint: checkpoint.map_err(|source| ReadError::read(snapshot.path(), source))?,
         })
     }
 

@@ -151,10 +151,14 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
+/// Refuses a message; the error is sent with an id.
+fn fail<T>(id: Id, code: ErrorCode, message: &str) -> Result<T, (Id, Error)> {
+    Err((id, Error::new(code, message)))
+}
+
 impl Incoming {
     /// Reads a message. An error comes with the id that it is answered to, which is null if it could not be read.
     pub fn read(line: &[u8]) -> Result<Self, (Id, Error)> {
-        let fail = |id, code, message: &str| Err((id, Error::new(code, message)));
         let Ok(text) = std::str::from_utf8(line) else {
             return fail(Id::Null, ErrorCode::Parse, "the message is not UTF-8");
         };
@@ -182,18 +186,17 @@ impl Incoming {
                 return fail(Id::Null, ErrorCode::InvalidRequest, "an id is a string or a number");
             }
         };
-        let known = || id.clone().unwrap_or(Id::Null);
         if message.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
-            return fail(known(), ErrorCode::InvalidRequest, "`jsonrpc` is not \"2.0\"");
+            return fail(id.unwrap_or(Id::Null), ErrorCode::InvalidRequest, "`jsonrpc` is not \"2.0\"");
         }
         let Some(method) = message.method else {
             return match message.result.or(message.error) {
                 Some(_) => Ok(Incoming::Response),
-                None => fail(known(), ErrorCode::InvalidRequest, "there is no `method`"),
+                None => fail(id.unwrap_or(Id::Null), ErrorCode::InvalidRequest, "there is no `method`"),
             };
         };
         let Ok(method) = serde_json::from_str::<String>(method.get()) else {
-            return fail(known(), ErrorCode::InvalidRequest, "`method` is not a string");
+            return fail(id.unwrap_or(Id::Null), ErrorCode::InvalidRequest, "`method` is not a string");
         };
         let params = Params(message.params.map(RawValue::to_owned));
         Ok(match id {
@@ -408,9 +411,20 @@ mod tests {
         }
     }
 
+    fn read(line: &str) -> Incoming {
+        Incoming::read(line.as_bytes()).unwrap()
+    }
+
+    fn params(json: &str) -> Params {
+        Params(Some(RawValue::from_string(json.to_owned()).unwrap()))
+    }
+
+    fn complaint(json: &str) -> String {
+        params(json).read::<annals_proto::ListParams>().unwrap_err().message
+    }
+
     #[test]
     fn an_id_that_is_null_wants_an_answer_and_one_that_is_missing_none() {
-        let read = |line: &str| Incoming::read(line.as_bytes()).unwrap();
         assert!(matches!(read(r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#), Incoming::Request(_)));
         assert!(matches!(read(r#"{"jsonrpc":"2.0","method":"x"}"#), Incoming::Notification { .. }));
         assert!(matches!(read(r#"{"jsonrpc":"2.0","id":1,"result":null}"#), Incoming::Response));
@@ -418,7 +432,6 @@ mod tests {
 
     #[test]
     fn parameters_may_be_left_out_but_not_be_a_list() {
-        let params = |json: &str| Params(Some(RawValue::from_string(json.to_owned()).unwrap()));
         for none in [Params(None), params("null"), params("{}")] {
             assert_eq!(none.read::<annals_proto::ListParams>().unwrap(), annals_proto::ListParams::default());
         }
@@ -428,10 +441,6 @@ mod tests {
 
     #[test]
     fn wrong_parameters_are_named_and_not_repeated_at_length() {
-        let complaint = |params: &str| {
-            let params = Params(Some(RawValue::from_string(params.to_owned()).unwrap()));
-            params.read::<annals_proto::ListParams>().unwrap_err().message
-        };
         let told = complaint(r#"{"workspacePath": "/茶", "limit": "ten"}"#);
         assert_eq!(told, "`limit`: invalid type: string \"ten\", expected a number");
         let told = complaint(r#"{"limit": -1}"#);

@@ -13,8 +13,8 @@ use std::path::Path;
 
 use annals_engine::{
     Agents, Backup, Branch, Change, ChangeKind, ChangedFile, FileVersion, Fork, Ghost, Meta, Metadata, Paste,
-    Plan, Project, Prompt, Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, TranscriptFile,
-    TrashChange, TrashEntry, Undone, View, with_upper_drive,
+    Plan, Project, Prompt, Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, ToolCount,
+    TranscriptFile, TrashChange, TrashEntry, Undone, View, with_upper_drive,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -30,12 +30,13 @@ pub use usage::{NO_KEY, usage_reply, usage_row, usage_sums, usage_total};
 pub(crate) use word::{chat_role, chat_tool_status};
 pub use word::{input_kind, tool_state};
 
+fn tool_count(count: &ToolCount) -> wire::ToolCount {
+    wire::ToolCount { calls: count.calls, errors: count.errors }
+}
+
 /// Returns the counts of what is in a transcript.
 pub fn stats(report: &Report) -> wire::Stats {
     let (file, stats) = (&report.file, &report.stats);
-    let tool = |(name, count): (&String, &annals_engine::ToolCount)| {
-        (name.clone(), wire::ToolCount { calls: count.calls, errors: count.errors })
-    };
     wire::Stats {
         path: file.path.as_path().into(),
         session: file.session.clone(),
@@ -49,7 +50,7 @@ pub fn stats(report: &Report) -> wire::Stats {
         models: stats.models.clone(),
         first_at: stats.first_at.map(time),
         last_at: stats.last_at.map(time),
-        tools: stats.tools.iter().map(tool).collect(),
+        tools: stats.tools.iter().map(|(name, count)| (name.clone(), tool_count(count))).collect(),
         turns: stats.turns,
         compactions: stats.compactions,
         branches: stats.branches,
@@ -275,17 +276,16 @@ fn remote_agent(session: &TranscriptFile, agent: &RemoteAgent) -> wire::Agent {
 
 /// Returns what the metadata says about an agent.
 fn described_agent(meta: &Meta, metadata: Option<&Metadata>) -> wire::Agent {
-    let text = |key: &str| metadata.and_then(|metadata| metadata.text(key));
     wire::Agent {
         session: None,
         agent_id: String::new(),
         remote: true,
         agent_type: meta.agent_type.clone(),
-        name: text("name"),
+        name: text_of(metadata, "name"),
         description: meta.description.clone(),
-        model: text("model"),
+        model: text_of(metadata, "model"),
         worktree_path: meta.worktree.clone(),
-        worktree_branch: text("worktreeBranch"),
+        worktree_branch: text_of(metadata, "worktreeBranch"),
         group: None,
         state: wire::AgentState::Unknown,
         tool_use_id: meta.tool_use_id.clone(),
@@ -301,6 +301,10 @@ fn described_agent(meta: &Meta, metadata: Option<&Metadata>) -> wire::Agent {
         path: Path::new("").into(),
         metadata: metadata.and_then(Metadata::value).map(value_as_found),
     }
+}
+
+fn text_of(metadata: Option<&Metadata>, key: &str) -> Option<String> {
+    metadata.and_then(|metadata| metadata.text(key))
 }
 
 /// Returns the result of an operation on a session; callers set the fields that the operation has besides.
@@ -324,7 +328,25 @@ pub fn change_result(done: wire::Operation, file: &TranscriptFile) -> wire::Chan
 
 /// Returns a repair that is planned, or was carried out if there is a receipt.
 pub fn repair_result(file: &TranscriptFile, plan: &Plan, receipt: Option<&Path>) -> wire::RepairResult {
-    let change = |change: &Change| wire::RepairChange {
+    wire::RepairResult {
+        session: file.session.clone(),
+        path: file.path.as_path().into(),
+        applied: receipt.is_some(),
+        changes: plan.changes.iter().map(repair_change).collect(),
+        changes_left_out: 0,
+        before: restored_view(&plan.before),
+        after: restored_view(&plan.after),
+        branches: plan.branches.iter().map(repair_branch).collect(),
+        branches_left_out: 0,
+        left_out: plan.left_out,
+        appended: if plan.rewritten.is_some() { 0 } else { plan.appended.len() as u64 },
+        rewritten: plan.rewritten.as_ref().map(|bytes| bytes.len() as u64),
+        receipt: receipt.map(Into::into),
+    }
+}
+
+fn repair_change(change: &Change) -> wire::RepairChange {
+    wire::RepairChange {
         line: change.line,
         uuid: change.uuid.clone(),
         change: change.kind.name().to_owned(),
@@ -334,27 +356,11 @@ pub fn repair_result(file: &TranscriptFile, plan: &Plan, receipt: Option<&Path>)
             ChangeKind::Content { rule } => Some(rule.to_owned()),
             _ => None,
         },
-    };
-    let branch = |branch: &Branch| wire::RepairBranch {
-        uuid: branch.uuid.clone(),
-        line: branch.line,
-        messages: branch.messages,
-    };
-    wire::RepairResult {
-        session: file.session.clone(),
-        path: file.path.as_path().into(),
-        applied: receipt.is_some(),
-        changes: plan.changes.iter().map(change).collect(),
-        changes_left_out: 0,
-        before: restored_view(&plan.before),
-        after: restored_view(&plan.after),
-        branches: plan.branches.iter().map(branch).collect(),
-        branches_left_out: 0,
-        left_out: plan.left_out,
-        appended: if plan.rewritten.is_some() { 0 } else { plan.appended.len() as u64 },
-        rewritten: plan.rewritten.as_ref().map(|bytes| bytes.len() as u64),
-        receipt: receipt.map(Into::into),
     }
+}
+
+fn repair_branch(branch: &Branch) -> wire::RepairBranch {
+    wire::RepairBranch { uuid: branch.uuid.clone(), line: branch.line, messages: branch.messages }
 }
 
 fn restored_view(view: &View) -> wire::RestoredView {

@@ -34,7 +34,7 @@ use std::path::PathBuf;
 
 use annals_engine::{Engine, Home, Roots};
 use anstream::ColorChoice;
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Arg, Args as _, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::commands::completions;
@@ -78,8 +78,12 @@ pub(crate) use tail::Tail;
 pub(crate) use trash::{Delete, Restore};
 pub(crate) use usage::{Usage, UsageAction, UsageBy, UsageCostMode, UsageFilters, UsageForget};
 
+const NAME: &str = "annals";
+/// The version, and the commit that annals was built from.
+const VERSION: &str = env!("ANNALS_VERSION");
+
 #[derive(Debug, Parser)]
-#[command(name = "annals", version = env!("ANNALS_VERSION"), about, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = NAME, version = VERSION, about, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -134,6 +138,18 @@ fn with_completer(arg: Arg) -> Arg {
         return arg.add(ArgValueCompleter::new(completions::paths));
     }
     arg
+}
+
+/// Returns the definition of those commands whose names occur among the arguments. It parses everything that the whole definition
+/// parses, and is built in a fraction of the time; messages about wrong arguments, and help, need the whole one.
+pub(crate) fn named_commands(arguments: &[OsString]) -> clap::Command {
+    let all = Command::augment_subcommands(clap::Command::new(NAME));
+    let named =
+        all.get_subcommands().filter(|one| arguments.iter().any(|argument| argument == one.get_name()));
+    Global::augment_args(clap::Command::new(NAME))
+        .version(VERSION)
+        .subcommand_required(true)
+        .subcommands(named.cloned())
 }
 
 impl Args {

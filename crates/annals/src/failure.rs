@@ -343,9 +343,9 @@ impl From<annals_engine::Error> for Failure {
         }
         if error.is_not_found() && error.nearest().is_empty() {
             hints.push(
-                "a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of \
-                 its transcript, and where it is only read also by a part of its title or words of its first prompt; an agent by its id, which `annals agents SESSION` lists; `annals restore` lists deleted \
-                 sessions"
+                "name a session by its id or the first 4 or more characters of it, its title, `latest`, or the path of its \
+                 transcript; commands that only read also take a part of the title or words of the first prompt. \
+                 `annals restore` lists deleted sessions, `annals agents SESSION` the ids of agents"
                     .into(),
             );
         }

@@ -12,7 +12,6 @@ use std::process::ExitCode;
 
 use annals_api::Masking;
 use annals_engine::Engine;
-use clap::CommandFactory;
 use clap::error::ErrorKind;
 use clap_complete::CompleteEnv;
 
@@ -39,7 +38,8 @@ fn main() -> ExitCode {
 /// The message repeats arguments, which a script may have from an untrusted source. So they are parsed again without
 /// characters that could control the terminal, and that message is printed.
 fn parse() -> Result<Args, Failure> {
-    Args::read(Args::command(), std::env::args_os()).or_else(|error| {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    Args::read(args::named_commands(&arguments), arguments).or_else(|error| {
         if error.kind() == ErrorKind::DisplayVersion {
             error.exit();
         }

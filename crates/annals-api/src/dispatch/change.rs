@@ -63,9 +63,6 @@ impl Api {
     /// Moves a session to the trash; returns whether there was one.
     pub fn delete_session(&self, session: &str, workspace: Option<&str>) -> Result<bool, Error> {
         let mut found = self.session(session, workspace);
-        let is_missing = |found: &Result<_, Error>| {
-            found.as_ref().is_err_and(|error: &Error| error.code == ErrorCode::NotFound)
-        };
         // An interrupted restore may have left it half way.
         if is_missing(&found) && self.engine.finish_interrupted(session_id(session)?)? {
             found = self.session(session, workspace);
@@ -110,4 +107,8 @@ fn name<'a>(what: &str, text: &'a str) -> Result<&'a str, Error> {
         return Err(Error::invalid_params(&format!("a {what} has between 1 and {LONGEST_NAME} bytes")));
     }
     Ok(text)
+}
+
+fn is_missing(found: &Result<TranscriptFile, Error>) -> bool {
+    found.as_ref().is_err_and(|error| error.code == ErrorCode::NotFound)
 }

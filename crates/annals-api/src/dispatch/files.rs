@@ -92,8 +92,8 @@ fn text_of(
         Backup::Kept(_) => {}
     }
     let content = history.content(version)?.unwrap_or_default();
-    let not_text = |_| Error::new(ErrorCode::NotSupported, "the file is not text");
-    let text = String::from_utf8(content).map_err(not_text)?;
+    let text = String::from_utf8(content)
+        .map_err(|_| Error::new(ErrorCode::NotSupported, "the file is not text"))?;
     let masked = masking.map_or(Cow::Borrowed(&*text), |masking| masking.text(&text).text);
     Ok(Some(masked.into_owned()))
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use annals_engine::RepairOptions;
+use annals_engine::{RepairOptions, TranscriptFile};
 use annals_proto as wire;
 
 use super::{Api, list};
@@ -55,14 +55,15 @@ impl Api {
     pub(super) fn copies(&self, cancelled: &CancelToken) -> Result<wire::CopiesResult, Error> {
         let copies = self.engine.copies_inside(|| go_on(cancelled));
         cancelled.check()?;
-        let paths = |group: Vec<annals_engine::TranscriptFile>| {
-            group.iter().map(|file| file.path.as_path().into()).collect()
-        };
         Ok(wire::CopiesResult {
-            groups: copies.groups.into_iter().map(paths).collect(),
+            groups: copies.groups.iter().map(|group| paths(group)).collect(),
             problems: list::problems(&copies.errors),
         })
     }
+}
+
+fn paths(files: &[TranscriptFile]) -> Vec<wire::Text> {
+    files.iter().map(|file| file.path.as_path().into()).collect()
 }
 
 /// Truncates a list; returns how many elements were left out.

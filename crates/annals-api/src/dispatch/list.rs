@@ -84,13 +84,11 @@ pub(super) fn problems(errors: &[annals_engine::Error]) -> Vec<String> {
 
 /// Truncates a page at `limit` sessions or at `LONGEST_PAGE` bytes; returns the cursor of the next page.
 pub fn end_page(sessions: &mut Vec<SessionRow>, limit: usize) -> Option<String> {
-    let mut bytes = 0;
-    let has_room = |listed: &&SessionRow| {
-        let has_room = bytes < LONGEST_PAGE;
-        bytes += to_wire::weight(listed);
-        has_room
-    };
-    let count = sessions.iter().take(limit).take_while(has_room).count();
+    let (mut count, mut bytes) = (0, 0);
+    while count < sessions.len().min(limit) && bytes < LONGEST_PAGE {
+        bytes += to_wire::weight(&sessions[count]);
+        count += 1;
+    }
     let has_more = sessions.len() > count;
     sessions.truncate(count);
     sessions.last().filter(|_| has_more).map(|last| write_place(&last.position()))
@@ -240,13 +238,16 @@ mod tests {
 
     #[test]
     fn a_day_is_included_to_its_end() {
-        let moment = |text, day| moment(text, day).map(|time| time.to_string());
-        assert_eq!(moment("2026-01-31", Day::Start).unwrap(), "2026-01-31T00:00:00Z");
-        assert_eq!(moment("2026-01-31", Day::End).unwrap(), "2026-02-01T00:00:00Z");
-        assert_eq!(moment("2026-01-31T12:00:00+08:00", Day::End).unwrap(), "2026-01-31T04:00:00Z");
-        assert_eq!(moment("9999-12-31", Day::End).unwrap(), Timestamp::MAX.to_string());
-        assert_eq!(moment("0000-01-01", Day::Start).unwrap(), "0000-01-01T00:00:00Z");
-        assert_eq!(moment("2026-01", Day::End).unwrap(), "2026-02-01T00:00:00Z");
+        for (text, day, expected) in [
+            ("2026-01-31", Day::Start, "2026-01-31T00:00:00Z"),
+            ("2026-01-31", Day::End, "2026-02-01T00:00:00Z"),
+            ("2026-01-31T12:00:00+08:00", Day::End, "2026-01-31T04:00:00Z"),
+            ("0000-01-01", Day::Start, "0000-01-01T00:00:00Z"),
+            ("2026-01", Day::End, "2026-02-01T00:00:00Z"),
+        ] {
+            assert_eq!(moment(text, day).unwrap().to_string(), expected, "{text}");
+        }
+        assert_eq!(moment("9999-12-31", Day::End).unwrap(), Timestamp::MAX);
         for people in ["7d", "yesterday", "last monday"] {
             assert!(moment(people, Day::Start).unwrap() <= moment(people, Day::End).unwrap(), "{people}");
         }

@@ -1,12 +1,10 @@
 //! Pages, which are bounded in their number of items and in bytes.
 
-use annals_proto as wire;
-use serde_json::value::RawValue;
-
 use super::LONGEST_PAGE;
 use super::load::LoadedMessage;
 use crate::cancel::CancelToken;
 use crate::rpc::Error;
+use annals_proto as wire;
 
 /// Items that are sent together.
 pub(super) struct Page<T> {
@@ -65,6 +63,10 @@ pub(super) trait Weigh {
 /// The bytes of an item besides its texts.
 const FRAME: usize = 500;
 
+fn text_size(text: Option<&str>) -> usize {
+    text.map_or(0, str::len)
+}
+
 fn weight(input: &wire::Input) -> usize {
     FRAME + input.text.len()
 }
@@ -86,19 +88,30 @@ impl Weigh for wire::ViewRow {
 
 impl Weigh for wire::ChatMessage {
     fn size(&self) -> usize {
-        let value = |value: &Option<Box<RawValue>>| value.as_ref().map_or(0, |value| value.get().len());
-        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let call =
-            |call: &wire::ChatToolCall| FRAME + value(&call.input) + value(&call.result) + text(&call.error);
-        let block = |block: &wire::ChatBlock| match block {
-            wire::ChatBlock::Image { data, url, .. } => FRAME + text(data) + text(url),
-            _ => 0,
-        };
         // Replies have their text twice: as a whole and in blocks.
         FRAME
-            + self.content_blocks.iter().map(block).sum::<usize>()
-            + 2 * (self.content.len() + text(&self.thought))
-            + self.tool_calls.iter().map(call).sum::<usize>()
+            + self.content_blocks.iter().map(Weigh::size).sum::<usize>()
+            + 2 * (self.content.len() + text_size(self.thought.as_deref()))
+            + self.tool_calls.iter().map(Weigh::size).sum::<usize>()
+    }
+}
+
+impl Weigh for wire::ChatToolCall {
+    fn size(&self) -> usize {
+        let values = [&self.input, &self.result].into_iter().flatten();
+        FRAME + values.map(|value| value.get().len()).sum::<usize>() + text_size(self.error.as_deref())
+    }
+}
+
+/// Only images: the text of a message is counted as a whole.
+impl Weigh for wire::ChatBlock {
+    fn size(&self) -> usize {
+        match self {
+            wire::ChatBlock::Image { data, url, .. } => {
+                FRAME + text_size(data.as_deref()) + text_size(url.as_deref())
+            }
+            _ => 0,
+        }
     }
 }
 
@@ -142,12 +155,14 @@ mod tests {
         }
     }
 
+    /// Returns a page of the numbers from 0 to 9, each of which has its own size.
+    fn page(limit: usize, bytes: usize) -> Vec<usize> {
+        let gathered = gather(0..10, limit, bytes, &CancelToken::default(), |number| Ok(Some(number)));
+        gathered.unwrap().into_iter().map(|(_, size)| size).collect()
+    }
+
     #[test]
-    fn a_page_has_at_most_so_many_and_enough_bytes_end_it() {
-        let page = |limit, bytes| {
-            let gathered = gather(0..10, limit, bytes, &CancelToken::default(), |place| Ok(Some(place)));
-            gathered.unwrap().into_iter().map(|(_, size)| size).collect::<Vec<_>>()
-        };
+    fn a_page_ends_at_its_limit_or_when_it_has_enough_bytes() {
         assert_eq!(page(3, 100), [0, 1, 2]);
         assert_eq!(page(100, 6), [0, 1, 2, 3], "the one that fills it is whole");
         assert_eq!(page(100, 1000).len(), 10);

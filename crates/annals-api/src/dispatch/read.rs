@@ -129,47 +129,40 @@ fn read_page(
     limit: usize,
     cancelled: &CancelToken,
 ) -> Result<wire::ReadResult, Error> {
-    let steps = reading.conversation.steps();
-    let total = steps.len();
-    let item = |place: usize| Ok(Some(reading.to_wire.item(&reading.conversation, &steps[place])?));
-    let behind = |start: usize, limit, bytes| gather(start..total, limit, bytes, cancelled, item);
-    let before = |end: usize, limit, bytes| {
-        let mut gathered = gather((0..end.min(total)).rev(), limit, bytes, cancelled, item)?;
-        gathered.reverse();
-        Ok::<_, Error>(gathered)
-    };
+    let total = reading.conversation.steps().len();
+    let items = Items { reading, cancelled };
     // The second value is the start of the page if it is empty.
     let (gathered, empty_at) = match from {
-        From::Start => (behind(0, limit, LONGEST_PAGE)?, 0),
-        From::Last => (before(total, limit, LONGEST_PAGE)?, total),
+        From::Start => (items.from(0, limit, LONGEST_PAGE)?, 0),
+        From::Last => (items.before(total, limit, LONGEST_PAGE)?, total),
         From::Before(entry) => {
             let place = place_of(reading, entry)?;
-            (before(place, limit, LONGEST_PAGE)?, 0)
+            (items.before(place, limit, LONGEST_PAGE)?, 0)
         }
         From::After(entry) => {
             let place = place_of(reading, entry)?;
-            (behind(place + 1, limit, LONGEST_PAGE)?, total)
+            (items.from(place + 1, limit, LONGEST_PAGE)?, total)
         }
         From::Around(entry) => {
             let place = place_of(reading, entry)?;
-            let mut gathered = before(place, limit / 2, LONGEST_PAGE / 2)?;
-            gathered.extend(behind(place, limit - gathered.len(), LONGEST_PAGE / 2)?);
+            let mut gathered = items.before(place, limit / 2, LONGEST_PAGE / 2)?;
+            gathered.extend(items.from(place, limit - gathered.len(), LONGEST_PAGE / 2)?);
             (gathered, place)
         }
-        From::Cursor(cursor) if cursor.back => (before(cursor.at, limit, LONGEST_PAGE)?, 0),
-        From::Cursor(cursor) => (behind(cursor.at, limit, LONGEST_PAGE)?, total),
+        From::Cursor(cursor) if cursor.back => (items.before(cursor.at, limit, LONGEST_PAGE)?, 0),
+        From::Cursor(cursor) => (items.from(cursor.at, limit, LONGEST_PAGE)?, total),
     };
     let start = gathered.first().map_or(empty_at, |(place, _)| *place);
     let end = start + gathered.len();
     let path = reading.snapshot.path();
-    let unreadable = |source| annals_engine::Error::read(path, source);
+    let offset = end_of_lines(path, reading.length);
     Ok(wire::ReadResult {
         items: gathered.into_iter().map(|(_, item)| item).collect(),
         total,
         start,
         previous_cursor: (start > 0).then(|| reading.cursor('r', start, true)),
         next_cursor: (end < total).then(|| reading.cursor('r', end, false)),
-        offset: end_of_lines(path, reading.length).map_err(unreadable)?,
+        offset: offset.map_err(|source| annals_engine::Error::read(path, source))?,
         queued: if end < total {
             Vec::new()
         } else {
@@ -177,6 +170,35 @@ fn read_page(
         },
     })
 }
+
+/// The items of an open session, with their indices.
+struct Items<'r, 'a> {
+    reading: &'r OpenSession<'a>,
+    cancelled: &'r CancelToken,
+}
+
+impl Items<'_, '_> {
+    /// Returns items from an index on, as many as a page has.
+    fn from(&self, start: usize, limit: usize, bytes: usize) -> Result<Vec<Indexed>, Error> {
+        let total = self.reading.conversation.steps().len();
+        gather(start..total, limit, bytes, self.cancelled, |index| self.item(index))
+    }
+
+    /// Returns the items before an index, as many as a page has, in the order of the session.
+    fn before(&self, end: usize, limit: usize, bytes: usize) -> Result<Vec<Indexed>, Error> {
+        let end = end.min(self.reading.conversation.steps().len());
+        let mut gathered = gather((0..end).rev(), limit, bytes, self.cancelled, |index| self.item(index))?;
+        gathered.reverse();
+        Ok(gathered)
+    }
+
+    fn item(&self, index: usize) -> Result<Option<wire::HistoryItem>, Error> {
+        let OpenSession { conversation, to_wire, .. } = self.reading;
+        Ok(Some(to_wire.item(conversation, &conversation.steps()[index])?))
+    }
+}
+
+type Indexed = (usize, wire::HistoryItem);
 
 /// Finds the step of an entry. An entry with several lines is found by any of them.
 fn place_of(reading: &OpenSession<'_>, entry: &EntryRef) -> Result<usize, Error> {
@@ -190,7 +212,9 @@ fn place_of(reading: &OpenSession<'_>, entry: &EntryRef) -> Result<usize, Error>
         }
     };
     let node = node.map(|node| reading.conversation.duplicates().content(node));
-    let is_meant = |step: &Step| matches!(step, Step::Entry { node: found, .. } if Some(*found) == node);
-    let place = node.and_then(|_| reading.conversation.steps().iter().position(is_meant));
+    let place = node.and_then(|node| {
+        let mut steps = reading.conversation.steps().iter();
+        steps.position(|step| matches!(step, Step::Entry { node: found, .. } if *found == node))
+    });
     place.ok_or_else(|| Error::new(ErrorCode::NotFound, "there is no such entry in the session"))
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use annals_engine::{
-    Behind, Copy, Engine, Hit, IndexOptions, IndexProgress, IndexStatus, Limit, MisspeltWord, Order, Pattern,
-    Ranking, SearchAnswer, SearchCursor, SearchOptions, SessionTitle, TextFilter, TranscriptFile, Unfiltered,
+    Behind, Conversation, Copy, Engine, Hit, IndexOptions, IndexProgress, IndexStatus, Limit, MisspeltWord,
+    Order, Pattern, Ranking, SearchAnswer, SearchCursor, SearchOptions, SessionTitle, TextFilter,
+    TranscriptFile, Unfiltered,
 };
 use annals_proto as wire;
 use annals_search::{Condition, Part, Query, QueryError, Role, Snippet};
@@ -57,6 +58,13 @@ pub enum Searcher {
     Peer,
     /// The user at the command line.
     User,
+}
+
+impl Searcher {
+    /// Returns the requested number within the bounds for this searcher; the bounds are the usual number and the largest one.
+    fn limit(self, given: Option<usize>, (usual, most): (usize, usize)) -> Result<usize, Error> {
+        limit(given, usual, if self == Searcher::Peer { most } else { usize::MAX })
+    }
 }
 
 impl Api {
@@ -162,9 +170,8 @@ impl Api {
         let wait = if status.exists { SHORT_WAIT } else { usual.wait };
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let options = IndexOptions { wait: left.map_or(wait, |left| left.min(wait)), ..usual };
-        let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let updated = self.engine.update_index(&self.masking, &options, |done| match progress(done) {
-            ControlFlow::Continue(()) if !is_over() => ControlFlow::Continue(()),
+            ControlFlow::Continue(()) if !is_over(deadline) => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
         });
         Ok(match updated {
@@ -188,11 +195,11 @@ impl Api {
         paths.sort();
         paths.dedup();
         let titles = self.engine.session_titles(&paths);
-        let to_wire = |(hit, path): (&Hit, &PathBuf)| {
+        let hits = hits.iter().zip(&sessions).map(|(hit, path)| {
             let title = paths.binary_search(path).ok().and_then(|number| titles[number].as_ref());
             to_wire_hit(hit, title, reveal)
-        };
-        hits.iter().zip(&sessions).map(to_wire).collect()
+        });
+        hits.collect()
     }
 
     /// Counts in which turns hits are, as far as time allows.
@@ -206,7 +213,7 @@ impl Api {
         for group in groups {
             let file = &files[group[0]];
             let is_short = file.path.metadata().is_ok_and(|metadata| metadata.len() <= LONGEST_FOR_TURNS);
-            if !is_short || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if !is_short || is_over(deadline) {
                 continue;
             }
             let uuids: Vec<_> = group.iter().map(|hit| hits[*hit].uuid.clone()).collect();
@@ -216,6 +223,10 @@ impl Api {
             }
         }
     }
+}
+
+fn is_over(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
 /// Returns the transcript of the session that a transcript belongs to.
@@ -229,17 +240,17 @@ fn session_path(file: &TranscriptFile) -> PathBuf {
 
 /// Returns the turns of entries.
 fn turns_of(reading: &OpenSession<'_>, uuids: &[Option<String>]) -> Vec<Option<usize>> {
-    let conversation = &reading.conversation;
+    uuids.iter().map(|uuid| turn_of(&reading.conversation, uuid.as_deref()?)).collect()
+}
+
+fn turn_of(conversation: &Conversation<'_>, uuid: &str) -> Option<usize> {
     let session = conversation.session();
-    let turn_of = |uuid: &Option<String>| {
-        let id = session.id(uuid.as_deref()?)?;
-        let has_id = |step: &Step| match *step {
-            Step::Entry { node, .. } if session.nodes()[node].id == Some(id) => Some(node),
-            _ => None,
-        };
-        conversation.turn_of(conversation.steps().iter().find_map(has_id)?)
-    };
-    uuids.iter().map(turn_of).collect()
+    let id = session.id(uuid)?;
+    let node = conversation.steps().iter().find_map(|step| match *step {
+        Step::Entry { node, .. } if session.nodes()[node].id == Some(id) => Some(node),
+        _ => None,
+    });
+    conversation.turn_of(node?)
 }
 
 /// Returns the query with the filters of the parameters.
@@ -269,7 +280,6 @@ fn conditions(engine: &Engine, params: &wire::SearchParams) -> Result<Vec<Condit
         return Err(Error::invalid_params(&format!("`sessions` has more than {MOST_NAMED} ids")));
     }
     conditions.extend(sessions.cloned().map(Condition::Session));
-    let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     conditions.extend(given(&params.tool_name).map(Condition::Tool));
     conditions.extend(given(&params.file_path).map(Condition::File));
     conditions.extend(given(&params.branch).map(Condition::Branch));
@@ -280,10 +290,18 @@ fn conditions(engine: &Engine, params: &wire::SearchParams) -> Result<Vec<Condit
         conditions.push(condition.map_err(|error| Error::invalid_params(&error.to_string()))?);
     }
     conditions.extend(params.errors.filter(|errors| *errors).map(|_| Condition::IsError));
-    let time = |date: &Option<String>, day| date.as_deref().map(|date| moment(date, day)).transpose();
-    conditions.extend(time(&params.date_from, Day::Start)?.map(|time| Condition::After(time.into())));
-    conditions.extend(time(&params.date_to, Day::End)?.map(|time| Condition::Before(time.into())));
+    if let Some(date) = &params.date_from {
+        conditions.push(Condition::After(moment(date, Day::Start)?.into()));
+    }
+    if let Some(date) = &params.date_to {
+        conditions.push(Condition::Before(moment(date, Day::End)?.into()));
+    }
     Ok(conditions)
+}
+
+/// Returns the text of a filter; a blank one selects nothing.
+fn given(text: &Option<String>) -> Option<String> {
+    text.clone().filter(|text| !text.trim().is_empty())
 }
 
 fn options(
@@ -293,9 +311,6 @@ fn options(
     searcher: Searcher,
     deadline: Option<Instant>,
 ) -> Result<SearchOptions, Error> {
-    let bounded = |given, (usual, most)| {
-        limit(given, usual, if searcher == Searcher::Peer { most } else { usize::MAX })
-    };
     let usual = if matching == wire::SearchMatch::Words {
         wire::SearchSort::Relevance
     } else {
@@ -310,11 +325,11 @@ fn options(
         per_session: if params.flat.unwrap_or_default() {
             None
         } else {
-            Some(bounded(params.per_session, PER_SESSION)?)
+            Some(searcher.limit(params.per_session, PER_SESSION)?)
         },
-        limit: bounded(params.limit, SESSIONS)?,
+        limit: searcher.limit(params.limit, SESSIONS)?,
         after: cursor.map_err(|error| Error::invalid_params(&format!("`cursor`: {error}")))?,
-        snippet_width: bounded(params.snippet_width, WIDTH)?,
+        snippet_width: searcher.limit(params.snippet_width, WIDTH)?,
         inside: searcher == Searcher::Peer,
         measure_behind: false,
         now: Zoned::now(),
@@ -371,8 +386,14 @@ fn time(time: Timestamp) -> String {
 
 /// Returns the matches of a snippet in characters.
 fn characters(snippet: &Snippet) -> Vec<(usize, usize)> {
-    let count = |end: usize| snippet.text[..end].chars().count();
-    snippet.matches.iter().map(|range| (count(range.start), count(range.end))).collect()
+    let ranges = snippet.matches.iter();
+    ranges
+        .map(|range| (characters_before(range.start, snippet), characters_before(range.end, snippet)))
+        .collect()
+}
+
+fn characters_before(end: usize, snippet: &Snippet) -> usize {
+    snippet.text[..end].chars().count()
 }
 
 fn engine_role(role: wire::SearchRole) -> Role {

@@ -111,8 +111,7 @@ impl Span {
         to: Option<&str>,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let unknown = |_| Error::invalid_params("`timezone` is not the name of a time zone that is known");
-        let zone = zone.map_or(Ok(TimeZone::UTC), |name| TimeZone::get(name).map_err(unknown))?;
+        let zone = zone.map_or(Ok(TimeZone::UTC), zone_named)?;
         let now = now.to_zoned(zone.clone());
         let since = from.map(|text| moment(text, &now, false)).transpose()?;
         let until = to.map(|text| moment(text, &now, true)).transpose()?;
@@ -131,11 +130,15 @@ impl Span {
     }
 }
 
+fn zone_named(name: &str) -> Result<TimeZone, Error> {
+    TimeZone::get(name)
+        .map_err(|_| Error::invalid_params("`timezone` is not the name of a time zone that is known"))
+}
+
 fn moment(text: &str, now: &Zoned, is_end: bool) -> Result<i64, Error> {
-    let failed = |error: annals_search::DateError| Error::invalid_params(&error.to_string());
-    let when: When = text.parse().map_err(failed)?;
-    let time = if is_end { when.resolve_end(now) } else { when.resolve(now) };
-    time.map(Timestamp::as_millisecond).map_err(failed)
+    let when = text.parse::<When>();
+    let time = when.and_then(|when| if is_end { when.resolve_end(now) } else { when.resolve(now) });
+    time.map(Timestamp::as_millisecond).map_err(|error| Error::invalid_params(&error.to_string()))
 }
 
 /// Returns the sessions that a report is about; `None` for all.
@@ -147,12 +150,13 @@ pub(super) fn wanted(
     if session.is_none() && workspace.is_none() {
         return None;
     }
-    let is_wanted = |found: &&annals_usage::Session| {
-        let is_there =
-            |workspace| found.project.as_ref().is_some_and(|path| Path::new(path).starts_with(workspace));
-        session.is_none_or(|id| found.id == id) && workspace.is_none_or(is_there)
-    };
-    Some(ledger.sessions.iter().filter(is_wanted).map(|session| session.id.clone()).collect())
+    let all = ledger.sessions.iter().filter(|one| session.is_none_or(|id| one.id == id));
+    let found = all.filter(|one| workspace.is_none_or(|workspace| is_inside(one, workspace)));
+    Some(found.map(|session| session.id.clone()).collect())
+}
+
+fn is_inside(session: &annals_usage::Session, workspace: &Path) -> bool {
+    session.project.as_ref().is_some_and(|path| Path::new(path).starts_with(workspace))
 }
 
 /// Returns the day of the week with an English name, or the first three letters of one.

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use annals_engine::{SpilledFile, SymlinkGuard, end_of_lines};
+use annals_engine::{Snapshot, SpilledFile, SymlinkGuard, end_of_lines};
 use annals_proto::{self as wire, ErrorCode, OpenRows};
 use annals_render::{Filter, Found, Open, Outline, Piece, Rows, StoredText, line_count, slice};
 use annals_transcript::checkpoint::{Change, Checkpoint};
@@ -91,21 +91,12 @@ impl Api {
         self.with_session(&file, None, move |reading| {
             let outline = outlines.of(reading)?;
             let count = count_of(reading, &outline, &params.revision).ok_or_else(stale)?;
-            let open_stored = |spilled: &SpilledOutput<'_>| stored(reading, spilled, &guard);
             let end = params.from.saturating_add(params.count.min(MOST_ROWS)).min(count);
-            let rows = Rows::new(
-                &reading.conversation,
-                &outline,
-                masking.as_ref().map(|masking| masking as &dyn Filter),
-            )
-            .with_stored_outputs(&open_stored);
-            let open = |row: usize| match &params.open {
-                Some(OpenRows::All(true)) => Open::First,
-                Some(OpenRows::Rows(open)) if open.contains(&row) => Open::First,
-                _ => Open::Folded,
-            };
-            let make = |row: usize| Ok(Some(rows.row(row, open(row))?));
-            let rows = gather(params.from..end, MOST_ROWS, LONGEST_PAGE, &cancelled, make)?;
+            let rows = with_rows(reading, &outline, masking.as_ref(), &guard, |rows| {
+                gather(params.from..end, MOST_ROWS, LONGEST_PAGE, &cancelled, |row| {
+                    Ok(Some(rows.row(row, open_of(params.open.as_ref(), row))?))
+                })
+            })?;
             Ok(wire::RowsResult { rows: rows.into_iter().map(|(_, row)| row).collect() })
         })
     }
@@ -122,42 +113,7 @@ impl Api {
         self.with_session(&file, None, move |reading| {
             let outline = outlines.of(reading)?;
             let count = count_of(reading, &outline, &params.revision).ok_or_else(stale)?;
-            let open_stored = |spilled: &SpilledOutput<'_>| stored(reading, spilled, &guard);
-            let rows = Rows::new(
-                &reading.conversation,
-                &outline,
-                masking.as_ref().map(|masking| masking as &dyn Filter),
-            )
-            .with_stored_outputs(&open_stored);
-            let wanted = params.count.unwrap_or(LINES.0).clamp(1, LINES.1);
-            let from = params.from.unwrap_or(0);
-            let long =
-                if params.row < count { rows.piece(params.row, params.part, from, wanted)? } else { None };
-            if let Some(Piece { nodes, lines, next, .. }) = long {
-                return Ok(wire::PartResult { nodes, lines, next, media: None, data: None });
-            }
-            let found = if params.row < count { rows.part(params.row, params.part)? } else { None };
-            match found
-                .ok_or_else(|| Error::new(ErrorCode::NotFound, "there is no such part in the session"))?
-            {
-                Found::Image(media, data) => Ok(wire::PartResult {
-                    nodes: Vec::new(),
-                    lines: 0,
-                    next: None,
-                    media: Some(media.to_owned()),
-                    data: Some(data),
-                }),
-                Found::Nodes(nodes) => {
-                    let (shown, next) = slice(&nodes, from, wanted);
-                    Ok(wire::PartResult {
-                        nodes: shown,
-                        lines: line_count(&nodes),
-                        next,
-                        media: None,
-                        data: None,
-                    })
-                }
-            }
+            with_rows(reading, &outline, masking.as_ref(), &guard, |rows| part_of(rows, count, &params))
         })
     }
 
@@ -182,6 +138,61 @@ impl Api {
             Ok(wire::LocateResult { row, revision: revision(reading, &outline, outline.rows().len()) })
         })
     }
+}
+
+/// Calls `work` with the renderer of the rows of a session.
+fn with_rows<T>(
+    reading: &OpenSession<'_>,
+    outline: &Outline,
+    masking: Option<&Masking>,
+    guard: &SymlinkGuard,
+    work: impl FnOnce(&Rows<'_, '_, Snapshot>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let filter = masking.map(|masking| masking as &dyn Filter);
+    let rows = Rows::new(&reading.conversation, outline, filter);
+    work(&rows.with_stored_outputs(&|spilled| stored(reading, spilled, guard)))
+}
+
+/// Returns how much of a row is rendered.
+fn open_of(open: Option<&OpenRows>, row: usize) -> Open {
+    match open {
+        Some(OpenRows::All(true)) => Open::First,
+        Some(OpenRows::Rows(rows)) if rows.contains(&row) => Open::First,
+        _ => Open::Folded,
+    }
+}
+
+/// Returns a part of a row, which is one of the first `count` rows: some of its lines, or an image.
+fn part_of(
+    rows: &Rows<'_, '_, Snapshot>,
+    count: usize,
+    params: &wire::PartParams,
+) -> Result<wire::PartResult, Error> {
+    if params.row >= count {
+        return Err(no_part());
+    }
+    let wanted = params.count.unwrap_or(LINES.0).clamp(1, LINES.1);
+    let from = params.from.unwrap_or(0);
+    if let Some(Piece { nodes, lines, next, .. }) = rows.piece(params.row, params.part, from, wanted)? {
+        return Ok(wire::PartResult { nodes, lines, next, media: None, data: None });
+    }
+    match rows.part(params.row, params.part)?.ok_or_else(no_part)? {
+        Found::Image(media, data) => Ok(wire::PartResult {
+            nodes: Vec::new(),
+            lines: 0,
+            next: None,
+            media: Some(media.to_owned()),
+            data: Some(data),
+        }),
+        Found::Nodes(nodes) => {
+            let (shown, next) = slice(&nodes, from, wanted);
+            Ok(wire::PartResult { nodes: shown, lines: line_count(&nodes), next, media: None, data: None })
+        }
+    }
+}
+
+fn no_part() -> Error {
+    Error::new(ErrorCode::NotFound, "there is no such part in the session")
 }
 
 /// A file with output, as the renderer reads it.
@@ -214,7 +225,7 @@ fn skeleton(
     from: usize,
 ) -> Result<wire::SkeletonResult, Error> {
     let path = reading.snapshot.path();
-    let unreadable = |source| annals_engine::Error::read(path, source);
+    let offset = end_of_lines(path, reading.length);
     let rows = &outline.rows()[from..];
     Ok(wire::SkeletonResult {
         revision: revision(reading, outline, outline.rows().len()),
@@ -225,7 +236,7 @@ fn skeleton(
         turns: outline.turns(&reading.conversation),
         failed: outline.failed(&reading.conversation)?,
         left: outline.left(),
-        offset: end_of_lines(path, reading.length).map_err(unreadable)?,
+        offset: offset.map_err(|source| annals_engine::Error::read(path, source))?,
     })
 }
 
@@ -251,19 +262,21 @@ fn row_of(reading: &OpenSession<'_>, outline: &Outline, params: &wire::LocatePar
 /// Names the first rows of a session: their number, and a hash of what they are and where they stand in the file.
 fn revision(reading: &OpenSession<'_>, outline: &Outline, count: usize) -> String {
     let nodes = reading.snapshot.session().nodes();
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
+    let mut hash = 0xcbf2_9ce4_8422_2325;
     for row in &outline.rows()[..count] {
-        add(row.kind as u64 | u64::from(row.part) << 8);
-        match outline.step(row) {
-            Step::Entry { node, live } => add(nodes[*node].at.offset << 1 | u64::from(*live)),
-            Step::Branch { entries, last, .. } => {
-                add(u64::from(*entries) << 32 ^ nodes[*last as usize].at.offset);
-            }
-            Step::Gap { .. } | Step::Root { .. } => add(1),
-        }
+        let step = match outline.step(row) {
+            Step::Entry { node, live } => nodes[*node].at.offset << 1 | u64::from(*live),
+            Step::Branch { entries, last, .. } => u64::from(*entries) << 32 ^ nodes[*last as usize].at.offset,
+            Step::Gap { .. } | Step::Root { .. } => 1,
+        };
+        hash = hash_with(hash, row.kind as u64 | u64::from(row.part) << 8);
+        hash = hash_with(hash, step);
     }
     format!("{count}-{hash:016x}")
+}
+
+fn hash_with(hash: u64, value: u64) -> u64 {
+    (hash ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
 }
 
 /// Returns how many rows a revision names, if the session still has the same ones.

@@ -47,7 +47,6 @@ fn of_issue(path: &Path, issue: &Issue) -> wire::Problem {
 /// Returns what the words about an issue name; `None` if they name nothing.
 fn details(issue: &Issue, is_harmless: bool) -> Option<wire::ProblemDetails> {
     let mut details = wire::ProblemDetails { costs: is_harmless.then_some(false), ..Default::default() };
-    let mut count = |count: usize| details.count = Some(count as u64);
     match issue {
         Issue::MissingField(field) => details.name = Some((*field).to_owned()),
         Issue::Replaced { by, differs } => {
@@ -56,21 +55,23 @@ fn details(issue: &Issue, is_harmless: bool) -> Option<wire::ProblemDetails> {
         }
         Issue::Link { costs, .. } => details.costs = Some(*costs && !is_harmless),
         Issue::Lost { messages, to } => {
-            count(*messages);
+            details.count = Some(*messages as u64);
             details.line = Some(*to);
         }
         Issue::NotResumable(obstacle) => details.name = Some(obstacle.name().to_owned()),
         Issue::Refused(rule) => details.name = Some(rule.name().to_owned()),
-        Issue::NewerBranch { messages, .. } | Issue::SentTwice { messages } => count(*messages),
+        Issue::NewerBranch { messages, .. } | Issue::SentTwice { messages } => {
+            details.count = Some(*messages as u64);
+        }
         Issue::FutureTimes { messages }
         | Issue::AncientTimes { messages }
         | Issue::BackwardTimes { messages } => details.count = Some(*messages),
-        Issue::SpilledOutputGone { files } => count(*files),
+        Issue::SpilledOutputGone { files } => details.count = Some(*files as u64),
         Issue::Large { bytes } => details.count = Some(*bytes),
-        Issue::OpenToOthers { transcripts } => count(*transcripts),
+        Issue::OpenToOthers { transcripts } => details.count = Some(*transcripts as u64),
         Issue::SharedFolder { paths } => details.paths.clone_from(paths),
         Issue::Cleanup { sessions, from, days } => {
-            count(*sessions);
+            details.count = Some(*sessions as u64);
             details.days = Some(*days);
             details.from = from.map(|from| format!("{from:.0}"));
         }
@@ -88,11 +89,15 @@ fn name(file: &TranscriptFile) -> String {
 
 /// Returns a text as one word of a shell.
 fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns whether a character means nothing special to a shell.
+fn is_plain(character: char) -> bool {
+    character.is_alphanumeric() || "/._-+,:@%=".contains(character)
 }
 
 #[cfg(test)]
@@ -102,9 +107,13 @@ mod tests {
     #[test]
     fn a_transcript_is_named_so_that_a_command_finds_it() {
         let id = "3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55";
-        let named = |path: &str| name(&TranscriptFile::at(Path::new(path)));
-        assert_eq!(named(&format!("/c/projects/-tea/{id}.jsonl")), id);
-        assert_eq!(named(&format!("/backup/{id}.jsonl")), format!("/backup/{id}.jsonl"));
-        assert_eq!(named("/it's/a b.jsonl"), r"'/it'\''s/a b.jsonl'");
+        let cases = [
+            (format!("/c/projects/-tea/{id}.jsonl"), id.to_owned()),
+            (format!("/backup/{id}.jsonl"), format!("/backup/{id}.jsonl")),
+            ("/it's/a b.jsonl".to_owned(), r"'/it'\''s/a b.jsonl'".to_owned()),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(name(&TranscriptFile::at(Path::new(&path))), expected);
+        }
     }
 }

@@ -30,12 +30,15 @@ pub fn context_use(context: &ContextUse, limit: usize) -> wire::ContextUse {
 }
 
 fn parts(parts: &[ContextPart]) -> Vec<wire::ContextPart> {
-    let part = |part: &ContextPart| wire::ContextPart {
+    parts.iter().map(part).collect()
+}
+
+fn part(part: &ContextPart) -> wire::ContextPart {
+    wire::ContextPart {
         kind: kind(part.kind),
         name: (!part.name.is_empty()).then(|| part.name.clone()),
         estimated_tokens: part.tokens,
-    };
-    parts.iter().map(part).collect()
+    }
 }
 
 fn kind(kind: PartKind) -> wire::ContextKind {

@@ -77,8 +77,9 @@ impl<'a> ToWire<'a> {
         match self.bodies {
             Bodies::OnDisk(snapshot) => snapshot.span(offset, length).map(Cow::Owned),
             Bodies::InMemory(lines) => {
-                let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(lines.len());
-                Ok(Cow::Borrowed(&lines[at(offset)..at(offset.saturating_add(length))]))
+                let start = index_of(offset).min(lines.len());
+                let end = index_of(offset.saturating_add(length)).min(lines.len());
+                Ok(Cow::Borrowed(&lines[start..end]))
             }
         }
     }
@@ -313,18 +314,7 @@ impl<'a> ToWire<'a> {
     fn parts(&self, node: &Node, entry: &Entry<'_>, left: &mut u64) -> Vec<Box<RawValue>> {
         let blocks = self.session.blocks(node);
         if !blocks.is_empty() {
-            let part = |block: &BlockSpan| match left.checked_sub(block.length) {
-                Some(rest) => {
-                    *left = rest;
-                    block_as_found(block_bytes(entry, node, block, block.length))
-                }
-                None => cut_value(
-                    block.kind.name(),
-                    block_bytes(entry, node, block, block.length.min(BEGINNING)),
-                    block.length,
-                ),
-            };
-            return blocks.iter().map(part).collect();
+            return blocks.iter().map(|block| block_part(block, entry, node, left)).collect();
         }
         let value = match entry.kind() {
             Kind::System => entry.body().and_then(|body| body.get("content")),
@@ -436,11 +426,30 @@ impl<'a> ToWire<'a> {
     }
 }
 
+/// Returns an offset as an index. One that is too large for this system becomes the largest index, which is in no text.
+fn index_of(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+/// Returns a block of an entry, cut if it is longer than what is `left` to be sent.
+fn block_part(block: &BlockSpan, entry: &Entry<'_>, node: &Node, left: &mut u64) -> Box<RawValue> {
+    match left.checked_sub(block.length) {
+        Some(rest) => {
+            *left = rest;
+            block_as_found(block_bytes(entry, node, block, block.length))
+        }
+        None => cut_value(
+            block.kind.name(),
+            block_bytes(entry, node, block, block.length.min(BEGINNING)),
+            block.length,
+        ),
+    }
+}
+
 /// Returns the first bytes of a block of an entry.
 fn block_bytes<'a>(entry: &Entry<'a>, node: &Node, block: &BlockSpan, length: u64) -> &'a [u8] {
-    let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
-    let start = at(block.offset.saturating_sub(node.at.offset));
-    entry.bytes().get(start..start.saturating_add(at(length))).unwrap_or_default()
+    let start = index_of(block.offset.saturating_sub(node.at.offset));
+    entry.bytes().get(start..start.saturating_add(index_of(length))).unwrap_or_default()
 }
 
 /// Returns whether an entry is a record whose payload may be a part. Damaged ones have none.

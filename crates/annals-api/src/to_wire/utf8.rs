@@ -29,13 +29,14 @@ pub(super) fn as_text(json: &[u8]) -> Cow<'_, str> {
 
 /// Returns the length of the string that bytes begin with, quotes included.
 fn string_length(bytes: &[u8]) -> usize {
-    let mut escaped = false;
-    let is_end = |byte: &u8| {
-        let ends = *byte == b'"' && !escaped;
-        escaped = *byte == b'\\' && !escaped;
-        ends
-    };
-    bytes[1..].iter().position(is_end).map_or(bytes.len(), |end| end + 2)
+    let mut is_escaped = false;
+    for (index, &byte) in bytes.iter().enumerate().skip(1) {
+        if byte == b'"' && !is_escaped {
+            return index + 1;
+        }
+        is_escaped = byte == b'\\' && !is_escaped;
+    }
+    bytes.len()
 }
 
 /// Returns the bytes that a string stands for.

@@ -3,11 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{CommandFactory, ValueEnum};
 use jiff::Timestamp;
 
-use super::Args;
 use super::filters::{at_least_one, file, folder, text};
 use super::moment::{Period, end, moment, period};
 
@@ -85,7 +84,7 @@ pub(super) fn mark_words(arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.iter().all(|argument| argument != "search") {
         return arguments;
     }
-    let command = Args::command();
+    let command = super::named_commands(&arguments);
     let Some(mut search) = command.find_subcommand("search").cloned() else { return arguments };
     search.build();
     let mut options: Vec<(String, bool)> =
@@ -263,8 +262,10 @@ fn scaled(number: &str, factor: f64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
-    use crate::args::Command;
+    use crate::args::{Args, Command};
 
     #[test]
     fn words_of_queries_may_begin_with_hyphens() {

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,14 +29,32 @@ const LONGEST_TITLE: usize = 60;
 /// The longest project that is shown beside an id, in columns.
 const LONGEST_PROJECT: usize = 28;
 
+/// Where the script for zsh offers candidates: zsh drops those that do not begin with the typed word.
+const ZSH_OFFERS: &str = "        [[ -n $other ]] && _describe -V 'values' other\n";
+/// What takes its place: if the typed word belongs to titles, their ids are inserted one after the other, as in a menu.
+const ZSH_OFFERS_TITLES: &str = "        if [[ -n ${(M)other:#${(b)PREFIX}*} ]]; then
+            _describe -V 'values' other
+        elif [[ -n $other ]]; then
+            compstate[insert]=menu
+            _describe -V 'values' other -U
+        fi
+";
+
 /// Prints the script of a shell.
 pub(crate) fn run(args: &Completions) -> Result<ExitCode, Failure> {
-    let shells = Shells::builtins();
-    let shell = shells.completer(args.shell.name()).expect("all shells that can be named are built in");
     let mut out = output::stdout();
-    shell.write_registration(VARIABLE, "annals", "annals", "annals", &mut out)?;
+    out.write_all(script(args.shell.name())?.as_bytes())?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the script of a shell.
+fn script(shell: &str) -> io::Result<String> {
+    let shells = Shells::builtins();
+    let shell = shells.completer(shell).expect("all shells that can be named are built in");
+    let mut script = Vec::new();
+    shell.write_registration(VARIABLE, "annals", "annals", "annals", &mut script)?;
+    Ok(String::from_utf8_lossy(&script).replace(ZSH_OFFERS, ZSH_OFFERS_TITLES))
 }
 
 /// Returns the sessions whose id, title or a word of the title begins with a text, most recent first.
@@ -107,4 +125,15 @@ fn given_roots(words: &[OsString]) -> Vec<PathBuf> {
     let next = words.windows(2).filter(|pair| pair[0] == "--root").map(|pair| PathBuf::from(&pair[1]));
     let joined = words.iter().filter_map(|word| word.to_str()?.strip_prefix("--root=")).map(PathBuf::from);
     next.chain(joined).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zsh_offers_sessions_by_words_of_their_titles() {
+        let script = script("zsh").unwrap();
+        assert!(script.contains(ZSH_OFFERS_TITLES), "the script of clap has changed: {script}");
+    }
 }

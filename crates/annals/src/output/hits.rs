@@ -17,6 +17,8 @@ use crate::failure::Failure;
 /// The columns before a snippet: two blanks, the part of the message, and two blanks.
 const LABEL: usize = 14;
 const INDENT: usize = 2 + LABEL + 2;
+/// The columns before time and command where the terminal is too narrow for them below the snippet.
+const NARROW_INDENT: usize = 4;
 /// The narrowest that a snippet is.
 const NARROWEST: usize = 24;
 /// A hit names at most so many of the other sessions that have it.
@@ -88,19 +90,21 @@ impl Printer {
         let pad = " ".repeat(LABEL.saturating_sub(label.width()));
         let style = if hit.error { RED } else { CYAN };
         writeln!(out, "  {style}{label}{style:#}{pad}  {}", marked(hit))?;
-        let time = time_of(hit).map_or_else(String::new, local_time);
-        let pad = " ".repeat(INDENT);
-        match self.command(hit, file) {
-            Some(command) => {
-                let gap = if time.is_empty() { "" } else { "  " };
-                writeln!(out, "{pad}{DIM}{time}{gap}{command}{DIM:#}")?;
-            }
-            None => writeln!(out, "{pad}{DIM}{time}{DIM:#}")?,
-        }
+        let parts = [time_of(hit).map(local_time), self.command(hit, file)];
+        let line = parts.into_iter().flatten().collect::<Vec<_>>().join("  ");
+        let pad = " ".repeat(self.indent_of(&line));
+        writeln!(out, "{pad}{DIM}{line}{DIM:#}")?;
         if let Some(places) = self.other_places(hit) {
+            let pad = " ".repeat(INDENT);
             writeln!(out, "{pad}{DIM}{places}{DIM:#}")?;
         }
         Ok(())
+    }
+
+    /// Returns the columns before a line with a command, which must not be cut: people copy it.
+    fn indent_of(&self, line: &str) -> usize {
+        let fits = self.columns.is_none_or(|columns| INDENT + line.width() <= columns);
+        if fits { INDENT } else { NARROW_INDENT }
     }
 
     /// Returns where else the message of a hit stands; `None` if nowhere.

@@ -36,7 +36,7 @@ fn a_missing_session_is_named() {
     assert_eq!(codes, [1, 1, 1]);
     assert_snapshot!(message, @"
     annals: no session `ffff`
-    hint: a session is named by its id, 4 or more of its first characters, its title, `latest`, or the path of its transcript, and where it is only read also by a part of its title or words of its first prompt; an agent by its id, which `annals agents SESSION` lists; `annals restore` lists deleted sessions
+    hint: name a session by its id or the first 4 or more characters of it, its title, `latest`, or the path of its transcript; commands that only read also take a part of the title or words of the first prompt. `annals restore` lists deleted sessions, `annals agents SESSION` the ids of agents
     ");
 }
 

@@ -221,9 +221,9 @@ fn hits_fit_terminals_of_80_and_200_columns() {
     天气预报为什么是空的？
     /home/mia/weather · 0b0b0b0b · 2025-06-03 · 2 matches
       prompt          天气预报为什么是空的？
-                      2025-06-03 10:00  annals show 0b0b0b0b --at 22222221 --mark 天气
+        2025-06-03 10:00  annals show 0b0b0b0b --at 22222221 --mark 天气
       reply           …is empty because the kettle of the 天气 service timed out.
-                      2025-06-03 10:00  annals show 0b0b0b0b --at 22222222 --mark 天气
+        2025-06-03 10:00  annals show 0b0b0b0b --at 22222222 --mark 天气
     2 matches in 1 session
     hint: `annals resume SESSION` continues a session in Claude Code
     ");
@@ -245,6 +245,8 @@ fn hits_fit_terminals_of_80_and_200_columns() {
             assert!(unicode_width::UnicodeWidthStr::width(line) <= columns, "{columns}: {line}");
         }
     }
+    let long = print(80, "'kettle plug'");
+    assert!(long.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{long}");
     let coloured = crate::show::on_terminal(&home, 80, "search 沸腾");
     assert!(coloured.contains("不\u{1b}[1m\u{1b}[4m\u{1b}[33m沸腾\u{1b}[0m？"), "{coloured:?}");
 }
