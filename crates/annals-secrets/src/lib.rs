@@ -28,6 +28,7 @@
 
 mod block;
 mod boundary;
+mod columns;
 mod cut;
 mod entropy;
 mod json;

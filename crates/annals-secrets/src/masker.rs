@@ -288,8 +288,7 @@ impl Masker {
                 return;
             }
             let rule = &self.rules[index];
-            if rule.in_object {
-                let (end, attempts) = rule.match_object(text, offset, form);
+            if let Some((end, attempts)) = rule.match_surroundings(text, offset, form) {
                 for attempt in &attempts {
                     self.add(&mut found, text, plain, index, attempt);
                 }

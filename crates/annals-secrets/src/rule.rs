@@ -7,8 +7,8 @@ use regex::bytes::Captures;
 
 use crate::block::{end_of_block, has_random_run};
 use crate::boundary::{ends_escape, starts_word, whole_escapes};
-use crate::entropy;
 use crate::pattern::{Pattern, Text};
+use crate::{columns, entropy};
 
 /// No placeholder is longer. A private key has every short text somewhere, and so do allow patterns in it.
 const LONGEST_PLACEHOLDER: usize = 256;
@@ -35,6 +35,8 @@ pub(crate) struct Rule {
     pub(crate) reach: usize,
     /// Whether all matches in the object of the keyword are secrets.
     pub(crate) in_object: bool,
+    /// Whether the pattern names a column of a table, and the cells below it are secrets.
+    pub(crate) in_column: bool,
     /// What the last line of a block begins with, if the secret is a block.
     pub(crate) ends: Option<Text>,
     pub(crate) min_length: usize,
@@ -128,8 +130,8 @@ impl Rule {
         also_starts_word: impl Fn(usize) -> bool,
         form: Form,
     ) -> Option<Match> {
-        if self.in_object {
-            return self.matches_in_object(patterns, text, offset, form).1.pop();
+        if let Some((_, mut found)) = self.match_surroundings(text, offset, form) {
+            return found.pop();
         }
         let around =
             patterns.around.as_ref().and_then(|pattern| self.match_around(pattern, text, offset, form));
@@ -141,22 +143,38 @@ impl Rule {
             .or(around)
     }
 
-    /// Searches the object in which a keyword stands. Returns the end of the object, and what the pattern matches in it.
-    pub(crate) fn match_object(&self, text: &str, offset: usize, form: Form) -> (usize, Vec<Match>) {
-        self.matches_in_object(&self.patterns, text, offset, form)
-    }
-
-    fn matches_in_object(
+    /// Searches the object or the table in which a keyword stands. Returns its end, and all that may be secrets in it; `None` if
+    /// this rule looks near its keyword only.
+    pub(crate) fn match_surroundings(
         &self,
-        patterns: &Patterns,
         text: &str,
         offset: usize,
         form: Form,
-    ) -> (usize, Vec<Match>) {
+    ) -> Option<(usize, Vec<Match>)> {
+        if self.in_object {
+            return Some(self.matches_in_object(text, offset, form));
+        }
+        self.in_column.then(|| self.matches_in_column(text, offset))
+    }
+
+    /// Returns the end of the table whose head the keyword may stand in, and the cells below the names that the pattern matches.
+    fn matches_in_column(&self, text: &str, offset: usize) -> (usize, Vec<Match>) {
+        let name = self.patterns.at_start.regex();
+        let (end, cells) = columns::cells_below(text, offset, |head| name.is_match(head.as_bytes()));
+        count_work(&text.as_bytes()[offset.min(end)..end]);
+        let found = cells.into_iter().map(|cell| {
+            let secret = whole_escapes(text, cell);
+            let accepted = self.accepts(&text.as_bytes()[secret.clone()]);
+            Match { matched: secret.clone(), secret, accepted }
+        });
+        (end, found.collect())
+    }
+
+    fn matches_in_object(&self, text: &str, offset: usize, form: Form) -> (usize, Vec<Match>) {
         let object = object_around(text.as_bytes(), offset, self.reach);
         let near = &text.as_bytes()[object.clone()];
         count_work(near);
-        let Some(pattern) = &patterns.around else { return (object.end, Vec::new()) };
+        let Some(pattern) = &self.patterns.around else { return (object.end, Vec::new()) };
         let found = pattern.regex().captures_iter(near);
         let found = found.map(|captures| self.found(text, object.clone(), &captures, form));
         (object.end, found.collect())

@@ -113,6 +113,7 @@ struct RuleText {
     before: Option<(usize, usize)>,
     reach: usize,
     in_object: bool,
+    in_column: bool,
     ends: Option<Text>,
     min_length: usize,
     min_entropy: f64,
@@ -148,6 +149,8 @@ struct RuleSource {
     reach: usize,
     #[serde(default)]
     in_object: bool,
+    #[serde(default)]
+    in_column: bool,
     ends: Option<String>,
     #[serde(default)]
     min_length: usize,
@@ -206,6 +209,7 @@ impl RuleSource {
             before: self.before,
             reach: self.reach,
             in_object: self.in_object,
+            in_column: self.in_column,
             ends: self.ends.clone().map(Text::from),
             min_length: self.min_length,
             min_entropy: self.min_entropy,
@@ -233,6 +237,7 @@ impl RuleText {
             before: self.before.unwrap_or_default(),
             reach: self.reach,
             in_object: self.in_object,
+            in_column: self.in_column,
             ends: self.ends,
             min_length: self.min_length.max(1),
             min_entropy: self.min_entropy,
@@ -341,6 +346,7 @@ mod tests {
             before,
             reach,
             in_object,
+            in_column,
             ends,
             min_length,
             min_entropy,
@@ -350,7 +356,7 @@ mod tests {
         let [keywords, allow, allow_named] = [keywords, allow, allow_named].map(list);
         format!(
             "RuleText {{ name: {name:?}.into(), keywords: {keywords}, pattern: {pattern:?}.into(), ignore_case: {ignore_case}, \
-             inside_word: {inside_word}, before: {before:?}, reach: {reach}, in_object: {in_object}, ends: {}, min_length: {min_length}, \
+             inside_word: {inside_word}, before: {before:?}, reach: {reach}, in_object: {in_object}, in_column: {in_column}, ends: {}, min_length: {min_length}, \
              min_entropy: {min_entropy:?}, allow: {allow}, allow_named: {allow_named} }}",
             ends.map_or("None".to_owned(), |ends| format!("Some({ends:?}.into())"))
         )

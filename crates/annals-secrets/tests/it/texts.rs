@@ -430,3 +430,21 @@ fn a_word_of_placeholders_beside_a_short_key_does_not_show_it() {
     let masked = Masker::new().mask(text).text.into_owned();
     assert!(!masked.contains("4Dst3n72"), "{masked}");
 }
+
+/// Databases and command line tools print tables whose head names what stands below it.
+#[test]
+fn cells_below_a_telling_name_are_masked() {
+    check(
+        " id |   api_key    ⏎----+--------------⏎  1 | <alnum:32>⏎  2 | <alnum:32>⏎(2 rows)⏎",
+        " id |   api_key    ⏎----+--------------⏎  1 | [masked: column-value]⏎  2 | [masked: column-value]⏎(2 rows)⏎",
+    );
+    check(
+        "NAME   TYPE     TOKEN    AGE⏎tea    Opaque   <alnum:32>  3d⏎milk   Opaque   <alnum:32>  3d⏎",
+        "NAME   TYPE     TOKEN    AGE⏎tea    Opaque   [masked: column-value]  3d⏎milk   Opaque   [masked: column-value]  3d⏎",
+    );
+    check("user,password⏎mia,q7Z<alnum:14>⏎⏎other", "user,password⏎mia,[masked: column-value]⏎⏎other");
+    check(
+        r#"{"stdout":"user\tpassword\nmia\tq7Z<alnum:14>\n","code":0}"#,
+        r#"{"stdout":"user\tpassword\nmia\t[masked: column-value]\n","code":0}"#,
+    );
+}
