@@ -1,6 +1,6 @@
 //! Files that are too large are written anew, without what a resumed session does not need.
 //!
-//! Each entry stands in the new file once, where it first stood and as it was written last. Damaged lines are left out, and so are messages
+//! Each entry is in the new file once, where it was first and as it was written last. Damaged lines are left out, and so are messages
 //! before the last compaction that it did not keep: Claude Code does not send them. Records, such as titles, messages without a uuid, and
 //! everything after the compaction, branches too, are kept. The old file is kept as a backup.
 
@@ -36,7 +36,7 @@ fn without_ballast(repaired: &[u8], analysis: &Analysis<'_>) -> Vec<u8> {
     for (index, node) in analysis.session.nodes().iter().enumerate() {
         let item = node.id.filter(|_| node.kind.is_message()).and_then(|id| graph.item(id));
         let json = match item {
-            // The last message stays behind the others, because Claude Code continues from the last line.
+            // The last message stays after the others, because Claude Code continues from the last line.
             Some(item) if item == analysis.wanted.leaf && Some(index) != last_of_leaf => continue,
             Some(item) if is_kept[item] && !std::mem::replace(&mut is_written[item], true) => {
                 json_of(repaired, graph.node(item))

@@ -74,7 +74,7 @@ impl Attempt<'_, '_> {
         if level == Level::Links {
             return line;
         }
-        // Lines of a reply that were added behind it come before what follows it, and the leaf stays last.
+        // Lines of a reply that were added after it come before what follows it, and the leaf stays last.
         if let Some(at) = line.iter().position(|&item| item == self.wanted().leaf) {
             let after: Vec<ItemIndex> = line.drain(at + 1..).collect();
             line.splice(at..at, after);

@@ -1,4 +1,4 @@
-//! Reasoning behind what a repair changes: the API accepts it only while everything before it is as it was.
+//! Reasoning after what a repair changes: the API accepts it only while everything before it is as it was.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::plan::Attempt;
 use crate::analysis::{Evaluation, wanted};
 
 impl Attempt<'_, '_> {
-    /// Removes reasoning behind the first change: it is only accepted while everything before it is as it was. If the user asks for it, all is
+    /// Removes reasoning after the first change: it is only accepted while everything before it is as it was. If the user asks for it, all is
     /// removed.
     pub(super) fn without_thinking(&self, best: (Edits, Evaluation)) -> (Edits, Evaluation) {
         let Some(from) = self.first_changed(&best.0) else { return best };
