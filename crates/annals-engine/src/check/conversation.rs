@@ -156,7 +156,7 @@ impl Found<'_, '_> {
         }
     }
 
-    /// Reports messages that do not hang on what they continue.
+    /// Reports messages whose parent is not the message that they continue.
     fn add_links(&mut self, losses: &Losses) {
         let graph = &self.analysis.graph;
         for item in (0..graph.items.len()).filter(|&item| graph.is_message(item)) {
