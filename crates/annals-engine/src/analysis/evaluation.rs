@@ -61,7 +61,7 @@ pub(crate) struct Evaluation {
     pub(crate) missing: Vec<Missing>,
     /// For each item whether it is restored, wanted or not. Those that are there twice are left out.
     pub(crate) restored: Vec<bool>,
-    /// How often an entry is sent before one that stands before it.
+    /// How often an entry is sent before one that comes before it.
     disorder: usize,
     /// The entries that are sent although a message of the conversation has the same content.
     pub(crate) copies: Vec<ItemIndex>,
@@ -82,7 +82,7 @@ impl Evaluation {
 }
 
 impl Analysis<'_> {
-    /// Returns what Claude Code would send of the session itself, or of the session with lines behind it, as
+    /// Returns what Claude Code would send of the session itself, or of the session with lines appended to it, as
     /// [`Session::with_lines`] returns it. `verdict` returns what the rules of the API say about a block.
     pub(crate) fn evaluate(
         &self,
@@ -152,7 +152,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns the line where an entry that Claude Code cannot read stands in the file.
+    /// Returns the line where an entry that Claude Code cannot read is in the file.
     fn line_in_file(&self, item: ItemIndex) -> u64 {
         let nodes = self.session.nodes();
         let after = nodes.partition_point(|node| node.at.offset <= self.graph.items[item].place);

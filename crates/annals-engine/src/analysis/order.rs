@@ -48,7 +48,7 @@ pub(crate) fn compare(keys: &[Key], order: Order, one: ItemIndex, other: ItemInd
     }
 }
 
-/// Returns the order in which the fewest entries stand before their parents.
+/// Returns the order in which the fewest entries come before their parents.
 pub(crate) fn choose(keys: &[Key], links: &[(ItemIndex, ItemIndex)]) -> Order {
     let contradictions = |order: Order| {
         links.iter().filter(|&&(child, parent)| compare(keys, order, child, parent).is_lt()).count()
@@ -57,7 +57,7 @@ pub(crate) fn choose(keys: &[Key], links: &[(ItemIndex, ItemIndex)]) -> Order {
     orders.into_iter().min_by_key(|&order| contradictions(order)).unwrap_or(Order::File)
 }
 
-/// Returns all entries in an order, but each behind its parent.
+/// Returns all entries in an order, but each after its parent.
 pub(crate) fn sequence(keys: &[Key], parents: &[Option<ItemIndex>], order: Order) -> Vec<ItemIndex> {
     let mut sorted: Vec<ItemIndex> = (0..keys.len()).collect();
     sorted.sort_by(|&one, &other| compare(keys, order, one, other));

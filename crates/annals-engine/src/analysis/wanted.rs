@@ -14,11 +14,11 @@ pub(crate) struct Wanted {
     /// The last message.
     pub(crate) leaf: ItemIndex,
     /// The entries from the last compaction on, or from the beginning, in order, with the lines and results of replies that do
-    /// not stand on the path itself.
+    /// not be on the path itself.
     pub(crate) entries: Vec<ItemIndex>,
     /// The boundary before them.
     pub(crate) boundary: Option<ItemIndex>,
-    /// Where the last compaction stands: its boundary, or its summary if the boundary is lost.
+    /// Where the last compaction is: its boundary, or its summary if the boundary is lost.
     pub(crate) compaction: Option<ItemIndex>,
 }
 
@@ -64,7 +64,7 @@ fn kept(graph: &Graph<'_>, boundary: ItemIndex) -> Option<(Option<ItemIndex>, Ve
     Some((anchor, from.map_or_else(Vec::new, |from| path[from..].to_vec())))
 }
 
-/// Adds the lines and results of replies that do not stand on the path: parallel calls branch.
+/// Adds the lines and results of replies that are not on the path: parallel calls branch.
 fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     let replies = Replies::of(graph);
     let mut on_line = vec![false; graph.items.len()];
@@ -97,7 +97,7 @@ fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     entries
 }
 
-/// Returns the stretch of each reply in a line: from its first entry to its last one and the results behind that.
+/// Returns the stretch of each reply in a line: from its first entry to its last one and the results after that.
 fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
     let mut stretches: Vec<(Id, Range<usize>)> = Vec::new();
     let mut index_of = vec![None; graph.session.id_count()];
@@ -142,7 +142,7 @@ impl Callers {
         callers
     }
 
-    /// Returns the entry whose call a result answers. Of several calls with the same id, it is the one that the result hangs on, or else the
+    /// Returns the entry whose call a result answers. Of several calls with the same id, it is the parent of the result, or else the
     /// last one before it. If that has a result already, it is another line of the same reply that has none.
     pub(crate) fn of_result(&self, call: Id, result: ItemIndex) -> Option<ItemIndex> {
         match self.calls.callers(call) {
@@ -166,7 +166,7 @@ impl Callers {
             return Some(nearest);
         }
         let reply = graph.node(nearest).message_id;
-        // Lines of a reply stand together: those of other replies end the search. No reply has many calls with one id.
+        // Lines of a reply are next to each other: those of other replies end the search. No reply has many calls with one id.
         let at = callers.partition_point(|&(_, one)| graph.position(one) < graph.position(nearest));
         let of_reply = callers[..at].iter().rev().take(64).map(|&(_, one)| one);
         let mut of_reply = of_reply.take_while(|&one| reply.is_some() && graph.node(one).message_id == reply);
@@ -249,7 +249,7 @@ pub(crate) fn newest_leaf(graph: &Graph<'_>, last_line: Option<ItemIndex>) -> Op
 /// Takes results from the tips that belong to a reply with which the conversation went on elsewhere. Of parallel calls only one result has
 /// something below it, and lines of the others may have been moved to the end of the file.
 fn drop_answered(graph: &Graph<'_>, is_tip: &mut [bool]) {
-    // The reply that each entry is a line of, or hangs on.
+    // The reply that each entry is a line of, or a descendant of.
     let mut reply_of: Vec<Option<Id>> = vec![None; graph.items.len()];
     let mut goes_on = vec![false; graph.session.id_count()];
     for &item in &graph.sequence {
