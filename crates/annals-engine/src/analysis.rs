@@ -146,8 +146,9 @@ fn rewound_to(session: &Session) -> Option<Rewind> {
 /// Returns the entry of the last line, if the line repeats an earlier one: repairs end so. Entries with a place of their own are at the end
 /// only because this repair is about to write them again.
 fn repeated_last_line(session: &Session, graph: &Graph<'_>, places: &Places) -> Option<ItemIndex> {
-    let has_place = |node: &Node| node.id.is_some_and(|id| places.contains_key(&session.id_texts().get(id)));
-    let mut lines = session.nodes().iter().rev().filter(|node| is_main(node) && !has_place(node));
+    let lines = session.nodes().iter().rev().filter(|node| is_main(node));
+    let mut lines =
+        lines.filter(|node| node.id.is_none_or(|id| !places.contains_key(&session.id_texts().get(id))));
     let (last, before) = (lines.next()?, lines.next());
     let item = graph.item(last.id?)?;
     let is_repeated = graph.items[item].place != last.at.offset;

@@ -81,14 +81,13 @@ pub(crate) fn planned_inside(
     options: &RepairOptions,
 ) -> Result<Plan, Error> {
     ensure_session(file)?;
-    let failed = |source| Error::read(&file.path, source);
-    let mut opened = open_regular(&file.path).map_err(failed)?;
+    let mut opened = open_regular(&file.path).map_err(|source| Error::read(&file.path, source))?;
     if !engine.symlink_guard().allows_opened(&file.path, &opened) {
         let session = file.session.clone().unwrap_or_default();
         return Err(Error::new(ErrorKind::Outside { session }));
     }
     let mut bytes = Vec::new();
-    opened.read_to_end(&mut bytes).map_err(failed)?;
+    opened.read_to_end(&mut bytes).map_err(|source| Error::read(&file.path, source))?;
     ensure_branch(&bytes, options)?;
     Ok(plan(&bytes, options))
 }

@@ -5,7 +5,7 @@ use annals_transcript::model::{self, Messages, Part, Role};
 use annals_transcript::session::{BlockKind, BlockSpan, Node, Session};
 
 use super::Analysis;
-use super::graph::{self, ItemIndex};
+use super::graph::ItemIndex;
 use crate::request_rules::{self, Rule, Verdict, Violation};
 
 /// What Claude Code would restore.
@@ -97,8 +97,8 @@ impl Analysis<'_> {
     /// Returns how many messages Claude Code would not restore, without a look at their content.
     pub(crate) fn lost_messages(&self) -> usize {
         let lines = loaded_lines(self.session);
-        let nodes = |item: &graph::Item| lines[item.id.index()].map(|line| &self.session.nodes()[line]);
-        let nodes: Vec<_> = self.graph.items.iter().map(nodes).collect();
+        let of_items = self.graph.items.iter().map(|item| lines[item.id.index()]);
+        let nodes: Vec<_> = of_items.map(|line| Some(&self.session.nodes()[line?])).collect();
         let chain = Chain::build(self.session);
         let mut found = Evaluation::default();
         if chain.obstacle().is_none() {
@@ -176,10 +176,7 @@ impl Analysis<'_> {
             };
             // Of a message that was written twice, Claude Code may send the other one.
             let twin = self.graph.twin(item).and_then(|twin| nodes[twin]);
-            let sent_by_twin = |index: usize| {
-                let block = twin.and_then(|twin| session.blocks(twin).get(index));
-                block.is_some_and(|block| sent.place(block).is_some())
-            };
+            let of_twin = twin.map_or(&[][..], |twin| session.blocks(twin));
             let mut missing = Vec::new();
             let mut place = None;
             for (index, block) in session.blocks(node).iter().enumerate() {
@@ -195,7 +192,7 @@ impl Analysis<'_> {
                 }
                 match sent.place(block) {
                     Some(at) => place = place.or(Some(at)),
-                    None if sent_by_twin(index) => {}
+                    None if of_twin.get(index).is_some_and(|block| sent.place(block).is_some()) => {}
                     None => missing.push(index),
                 }
             }

@@ -375,15 +375,13 @@ impl<'s> Graph<'s> {
             if let Some(closing) = item.filter(|&closing| state[closing] == 1) {
                 let from = path.iter().position(|&member| member == closing).unwrap_or(0);
                 let circle = &path[from..];
-                let is_backward = |&member: &ItemIndex| {
+                let mut sorted = circle.to_vec();
+                sorted.sort_by(|&one, &other| order::compare(&keys, order, one, other));
+                let backward = sorted.iter().copied().find(|&member| {
                     let parent = self.items[member].parent.item();
                     parent.is_some_and(|parent| order::compare(&keys, order, member, parent).is_lt())
-                };
-                let first = |one: &ItemIndex, other: &ItemIndex| order::compare(&keys, order, *one, *other);
-                let wrong =
-                    circle.iter().copied().filter(|member| is_backward(member)).min_by(|a, b| first(a, b));
-                let wrong = wrong.or_else(|| circle.iter().copied().min_by(|a, b| first(a, b)));
-                if let Some(wrong) = wrong {
+                });
+                if let Some(wrong) = backward.or(sorted.first().copied()) {
                     self.items[wrong].parent = Link::Lost;
                 }
             }

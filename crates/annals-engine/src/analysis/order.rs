@@ -50,11 +50,13 @@ pub(crate) fn compare(keys: &[Key], order: Order, one: ItemIndex, other: ItemInd
 
 /// Returns the order in which the fewest entries come before their parents.
 pub(crate) fn choose(keys: &[Key], links: &[(ItemIndex, ItemIndex)]) -> Order {
-    let contradictions = |order: Order| {
-        links.iter().filter(|&&(child, parent)| compare(keys, order, child, parent).is_lt()).count()
-    };
     let orders = [Order::File, Order::Reversed, Order::Time];
-    orders.into_iter().min_by_key(|&order| contradictions(order)).unwrap_or(Order::File)
+    orders.into_iter().min_by_key(|&order| contradictions(keys, links, order)).unwrap_or(Order::File)
+}
+
+/// Returns how many entries come before their parents.
+fn contradictions(keys: &[Key], links: &[(ItemIndex, ItemIndex)], order: Order) -> usize {
+    links.iter().filter(|&&(child, parent)| compare(keys, order, child, parent).is_lt()).count()
 }
 
 /// Returns all entries in an order, but each after its parent.

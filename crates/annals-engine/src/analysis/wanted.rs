@@ -32,17 +32,16 @@ impl Wanted {
         if let Some((anchor, kept)) = boundary.and_then(|boundary| kept(graph, boundary)) {
             let on_line: HashSet<ItemIndex> = line.iter().copied().collect();
             // A copy of a compaction under new uuids still names the summary and the messages that it was copied from.
-            let is_on_line = |item: ItemIndex| {
-                on_line.contains(&item) || graph.twin(item).is_some_and(|twin| on_line.contains(&twin))
-            };
-            let is_anchor = |item: ItemIndex| {
-                anchor.is_some_and(|anchor| item == anchor || graph.twin(anchor) == Some(item))
-            };
-            let at = line.iter().position(|&item| is_anchor(item)).map_or(0, |at| at + 1);
-            line.splice(at..at, kept.into_iter().filter(|&item| !is_on_line(item)));
+            let anchors = [anchor, anchor.and_then(|anchor| graph.twin(anchor))];
+            let at = line.iter().position(|&item| anchors.contains(&Some(item))).map_or(0, |at| at + 1);
+            let kept = kept.into_iter().filter(|item| {
+                !on_line.contains(item) && graph.twin(*item).is_none_or(|twin| !on_line.contains(&twin))
+            });
+            line.splice(at..at, kept);
         }
-        let is_summary = |item: &ItemIndex| graph.node(*item).has(Flag::CompactSummary);
-        let compaction = boundary.or_else(|| line.first().copied().filter(is_summary));
+        let first = line.first().copied();
+        let summary = first.filter(|&item| graph.node(item).has(Flag::CompactSummary));
+        let compaction = boundary.or(summary);
         let entries = with_replies(graph, &line);
         Self { leaf, entries, boundary, compaction }
     }
@@ -212,11 +211,10 @@ impl Replies {
 
     /// Returns the lines of a reply that are not on the path, and the results of its calls that have none there.
     fn missing(&self, graph: &Graph<'_>, reply: Id, on_line: &[bool]) -> Vec<ItemIndex> {
-        let is_copy = |item: ItemIndex| graph.twin(item).is_some_and(|twin| on_line[twin]);
         let (own, missing): (Vec<ItemIndex>, Vec<ItemIndex>) = members(&self.lines, &reply)
             .iter()
             .map(|&(_, line)| line)
-            .filter(|&item| on_line[item] || !is_copy(item))
+            .filter(|&item| on_line[item] || !is_copy(graph, item, on_line))
             .partition(|&item| on_line[item]);
         let mut missing = missing;
         for item in own.into_iter().chain(missing.clone()) {
@@ -227,23 +225,32 @@ impl Replies {
                     continue;
                 }
                 let mut results = self.results_of(graph, call, item);
-                missing.extend(results.next().filter(|&result| !is_copy(result)));
+                missing.extend(results.next().filter(|&result| !is_copy(graph, result, on_line)));
             }
         }
         missing
     }
 }
 
-/// Returns the message that the conversation ends with: the last one on which nothing else hangs.
+/// Returns whether the path has a copy of an item.
+fn is_copy(graph: &Graph<'_>, item: ItemIndex, on_line: &[bool]) -> bool {
+    graph.twin(item).is_some_and(|twin| on_line[twin])
+}
+
+/// Returns the message that the conversation ends with: the last one that is the parent of no other.
 pub(crate) fn newest_leaf(graph: &Graph<'_>, last_line: Option<ItemIndex>) -> Option<ItemIndex> {
     let mut is_tip = tips(graph);
     let repeated = last_line.and_then(|last| nearest_message(graph, last)).filter(|&item| is_tip[item]);
     repeated.or_else(|| {
-        let newest = |is_tip: &[bool]| graph.sequence.iter().rev().copied().find(|&item| is_tip[item]);
-        let any = newest(&is_tip);
+        let any = newest(graph, &is_tip);
         drop_answered(graph, &mut is_tip);
-        newest(&is_tip).or(any)
+        newest(graph, &is_tip).or(any)
     })
+}
+
+/// Returns the last tip in the order of the conversation.
+fn newest(graph: &Graph<'_>, is_tip: &[bool]) -> Option<ItemIndex> {
+    graph.sequence.iter().rev().copied().find(|&item| is_tip[item])
 }
 
 /// Takes results from the tips that belong to a reply with which the conversation went on elsewhere. Of parallel calls only one result has

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use annals_transcript::json::Value;
-use annals_transcript::session::Session;
+use annals_transcript::session::{Node, Session};
 
 use super::plan::{evaluation_of, json_of};
 use crate::analysis::Analysis;
@@ -60,11 +60,12 @@ fn without_ballast(repaired: &[u8], analysis: &Analysis<'_>) -> Vec<u8> {
 
 /// Returns the contents of all messages that have a uuid, if there are messages without one.
 fn contents_of_named_messages(repaired: &[u8], analysis: &Analysis<'_>) -> HashSet<Vec<u8>> {
-    let messages = || analysis.session.nodes().iter().filter(|node| node.kind.is_prompt_or_reply());
-    if messages().all(|node| node.id.is_some()) {
+    let messages = analysis.session.nodes().iter().filter(|node| node.kind.is_prompt_or_reply());
+    let (named, unnamed): (Vec<&Node>, Vec<&Node>) = messages.partition(|node| node.id.is_some());
+    if unnamed.is_empty() {
         return HashSet::new();
     }
-    messages().filter(|node| node.id.is_some()).map(|node| content_of(&json_of(repaired, node))).collect()
+    named.into_iter().map(|node| content_of(&json_of(repaired, node))).collect()
 }
 
 /// Returns what identifies a message besides its uuid: its time and its `message`.

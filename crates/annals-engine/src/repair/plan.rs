@@ -9,11 +9,11 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
-use annals_transcript::Entry;
 use annals_transcript::chain::Chain;
 use annals_transcript::json::Value;
 use annals_transcript::model::Role;
 use annals_transcript::session::{BlockSpan, Node, Session};
+use annals_transcript::{Entry, Kind};
 
 use super::edits::{Change, ChangeKind, Changes, Edits, on_one_line};
 use super::linking::Level;
@@ -384,18 +384,20 @@ impl<'a, 's> Attempt<'a, 's> {
             return false;
         }
         let start = self.wanted().compaction.map_or(0, |start| self.graph().position(start));
-        let only = |one: &Evaluation, other: &Evaluation| -> Vec<usize> {
-            let items = (0..one.restored.len()).filter(|&item| one.restored[item] && !other.restored[item]);
-            items.map(|item| self.graph().position(item)).collect()
-        };
-        let lost: Vec<usize> =
-            only(before, after).into_iter().filter(|&position| position >= start).collect();
-        let won = only(after, before);
+        let mut lost = self.restored_only_in(before, after);
+        lost.retain(|&position| position >= start);
+        let won = self.restored_only_in(after, before);
         match won.len().cmp(&lost.len()) {
             Ordering::Less => true,
             Ordering::Equal => won.iter().min() < lost.iter().max(),
             Ordering::Greater => false,
         }
+    }
+
+    /// Returns the positions of the messages that one evaluation restores and the other does not.
+    fn restored_only_in(&self, one: &Evaluation, other: &Evaluation) -> Vec<usize> {
+        let items = (0..one.restored.len()).filter(|&item| one.restored[item] && !other.restored[item]);
+        items.map(|item| self.graph().position(item)).collect()
     }
 
     /// Reads the file with lines appended to it as Claude Code would, and compares with the conversation that is wanted.
@@ -441,6 +443,11 @@ impl<'a, 's> Attempt<'a, 's> {
         #[cfg(test)]
         BYTES_READ.set(BYTES_READ.get() + json.len());
         json
+    }
+
+    /// Returns whether an item answers a call.
+    pub(super) fn is_result(&self, item: ItemIndex) -> bool {
+        self.node(item).kind == Kind::User && self.session().has_results(self.node(item))
     }
 
     /// Returns the line of an item in the file. That of a message without a uuid is the line that the repair names.

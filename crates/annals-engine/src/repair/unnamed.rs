@@ -67,7 +67,6 @@ impl Step {
     fn of(body: Value<'_>) -> Self {
         let message = body.get("message");
         let kind = body.text("type").or_else(|| message?.text("role")).unwrap_or_default();
-        let is_result = |block: Value<'_>| block.text("type").is_some_and(|kind| kind == "tool_result");
         match &*kind {
             "assistant" => {
                 let id = message.and_then(|message| message.text("id"));
@@ -82,6 +81,10 @@ impl Step {
             _ => Step::Within,
         }
     }
+}
+
+fn is_result(block: Value<'_>) -> bool {
+    block.text("type").is_some_and(|kind| kind == "tool_result")
 }
 
 #[derive(Default)]
