@@ -1015,7 +1015,7 @@ export type ProblemCode = "blank" | "nul" | "nul_prefix" | "glued" | "trailing" 
 
 /** What the words about a problem name. */
 export interface ProblemDetails {
-  /** Whether anything is lost because of it; absent if `code` tells. */
+  /** Whether anything is lost because of it; absent if `code` says it. */
   costs?: boolean | null;
   /** How many messages, files, transcripts or sessions it is about, or how many bytes a file has. */
   count?: number | null;
@@ -1204,8 +1204,12 @@ export interface RepairResult {
   changes: Array<RepairChange>;
   /** How many more changes there are than `history/repair` sends; absent if it sends all. */
   changesLeftOut?: number;
+  /** How the messages that it would restore change, message by message; absent if none does. */
+  diff?: RestoredDiff | null;
   /** How many messages that Claude Code restores now are left out, because another branch was chosen; absent if none is. */
   leftOut?: number;
+  /** How many values were masked in it, because they look like secrets; absent if none was. */
+  masked?: number;
   /** The path of the transcript. */
   path: Text;
   /** The receipt, if something was written. */
@@ -1245,6 +1249,50 @@ export interface RestoreParams {
   /** The id of a session in the trash, with or without the prefix `claude:`. */
   sessionId: string;
 }
+
+/** What happens to a message that Claude Code restores. */
+export type RestoredChange = "same" | "removed" | "added";
+
+/** How the messages that Claude Code would restore change with a repair. Each line of the transcript that is restored counts as one message. */
+export interface RestoredDiff {
+  /** How many messages it would restore only after the repair. A message that is changed is removed and added. */
+  added: number;
+  /** How many removed and added messages have no row, because there would be too many; absent if all have one. */
+  leftOut?: number;
+  /** How many messages it would restore only before the repair. */
+  removed: number;
+  /** The removed and added messages with some that stay beside them, in order. There are at most about 200 rows. */
+  rows: Array<RestoredDiffRow>;
+  /** How many messages are the same before and after the repair. */
+  same: number;
+}
+
+/** A part of a message in a difference. */
+export interface RestoredDiffPart {
+  /** The beginning of its text, at most 600 bytes; of a call the tool and what it is about, of other blocks their type. Empty for reasoning. */
+  beginning: string;
+  /** What it is. */
+  kind: RestoredPartKind;
+}
+
+/** A message of a difference, or several in a row that are not shown. */
+export interface RestoredDiffRow {
+  /** What happens to it. */
+  change: RestoredChange;
+  /** How many messages the row counts and does not show; absent if it shows one. */
+  folded?: number;
+  /** The line of the entry before the repair; absent for a new entry. */
+  line?: number | null;
+  /** The first parts of the message, at most eight. */
+  parts?: Array<RestoredDiffPart>;
+  /** Who speaks; absent if the row shows no message, as the other fields are. */
+  role?: Role | null;
+  /** The uuid of the entry; absent if Claude Code makes the message up. */
+  uuid?: string | null;
+}
+
+/** What a part of a message is. */
+export type RestoredPartKind = "text" | "thinking" | "tool_use" | "tool_result" | "other" | "made_up";
 
 /** What Claude Code would restore. */
 export interface RestoredView {

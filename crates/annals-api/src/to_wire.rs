@@ -12,9 +12,9 @@ mod word;
 use std::path::Path;
 
 use annals_engine::{
-    Agents, Backup, Branch, Change, ChangeKind, ChangedFile, FileVersion, Fork, Ghost, Meta, Metadata, Paste,
-    Plan, Project, Prompt, Relation, RemoteAgent, Report, RootSummary, SessionRow, Subagent, ToolCount,
-    TranscriptFile, TrashChange, TrashEntry, Undone, View, with_upper_drive,
+    Agents, Backup, Branch, Change, ChangeKind, ChangedFile, DiffPart, DiffRow, FileVersion, Fork, Ghost,
+    Meta, Metadata, Paste, Plan, Project, Prompt, Relation, RemoteAgent, Report, RootSummary, SessionRow,
+    Subagent, ToolCount, TranscriptFile, TrashChange, TrashEntry, Undone, View, ViewDiff, with_upper_drive,
 };
 use annals_proto as wire;
 use annals_transcript::project::folder_name;
@@ -336,12 +336,14 @@ pub fn repair_result(file: &TranscriptFile, plan: &Plan, receipt: Option<&Path>)
         changes_left_out: 0,
         before: restored_view(&plan.before),
         after: restored_view(&plan.after),
+        diff: (!plan.diff.is_empty()).then(|| view_diff(&plan.diff)),
         branches: plan.branches.iter().map(repair_branch).collect(),
         branches_left_out: 0,
         left_out: plan.left_out,
         appended: if plan.rewritten.is_some() { 0 } else { plan.appended.len() as u64 },
         rewritten: plan.rewritten.as_ref().map(|bytes| bytes.len() as u64),
         receipt: receipt.map(Into::into),
+        masked: 0,
     }
 }
 
@@ -361,6 +363,42 @@ fn repair_change(change: &Change) -> wire::RepairChange {
 
 fn repair_branch(branch: &Branch) -> wire::RepairBranch {
     wire::RepairBranch { uuid: branch.uuid.clone(), line: branch.line, messages: branch.messages }
+}
+
+fn view_diff(diff: &ViewDiff) -> wire::RestoredDiff {
+    wire::RestoredDiff {
+        same: diff.same,
+        removed: diff.removed,
+        added: diff.added,
+        rows: diff.rows.iter().map(view_diff_row).collect(),
+        left_out: diff.left_out,
+    }
+}
+
+fn view_diff_row(row: &DiffRow) -> wire::RestoredDiffRow {
+    let (DiffRow::Message(change, _) | DiffRow::Folded(change, _)) = row;
+    let empty = wire::RestoredDiffRow {
+        change: word::view_change(*change),
+        folded: 0,
+        role: None,
+        uuid: None,
+        line: None,
+        parts: Vec::new(),
+    };
+    match row {
+        DiffRow::Folded(_, messages) => wire::RestoredDiffRow { folded: *messages, ..empty },
+        DiffRow::Message(_, message) => wire::RestoredDiffRow {
+            role: Some(word::role(message.role)),
+            uuid: message.uuid.clone(),
+            line: message.line,
+            parts: message.parts.iter().map(view_diff_part).collect(),
+            ..empty
+        },
+    }
+}
+
+fn view_diff_part(part: &DiffPart) -> wire::RestoredDiffPart {
+    wire::RestoredDiffPart { kind: word::view_part_kind(part.kind), beginning: part.beginning.clone() }
 }
 
 fn restored_view(view: &View) -> wire::RestoredView {

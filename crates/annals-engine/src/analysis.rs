@@ -20,7 +20,7 @@ use wanted::Wanted;
 #[derive(Debug)]
 pub(crate) struct Analysis<'s> {
     pub(crate) session: &'s Session,
-    /// What each entry hangs on.
+    /// The entries with their parents.
     pub(crate) graph: Graph<'s>,
     /// The conversation.
     pub(crate) wanted: Wanted,
@@ -42,7 +42,7 @@ pub struct Branch {
     /// How many messages it has that the conversation does not have.
     pub messages: usize,
     /// Whether it has messages that are newer than the first message that only the conversation has, as if two clients wrote at the same
-    /// time. What a rewind left behind is older.
+    /// time. What a rewind left is older.
     pub is_newer: bool,
 }
 
@@ -143,11 +143,12 @@ fn rewound_to(session: &Session) -> Option<Rewind> {
     (is_final && names_entry).then_some(Rewind { to: session.leaf(node) })
 }
 
-/// Returns the entry of the last line, if the line repeats an earlier one: repairs end so. Entries with a place of their own stand at the end
+/// Returns the entry of the last line, if the line repeats an earlier one: repairs end so. Entries with a place of their own are at the end
 /// only because this repair is about to write them again.
 fn repeated_last_line(session: &Session, graph: &Graph<'_>, places: &Places) -> Option<ItemIndex> {
-    let has_place = |node: &Node| node.id.is_some_and(|id| places.contains_key(&session.id_texts().get(id)));
-    let mut lines = session.nodes().iter().rev().filter(|node| is_main(node) && !has_place(node));
+    let lines = session.nodes().iter().rev().filter(|node| is_main(node));
+    let mut lines =
+        lines.filter(|node| node.id.is_none_or(|id| !places.contains_key(&session.id_texts().get(id))));
     let (last, before) = (lines.next()?, lines.next());
     let item = graph.item(last.id?)?;
     let is_repeated = graph.items[item].place != last.at.offset;
@@ -155,20 +156,21 @@ fn repeated_last_line(session: &Session, graph: &Graph<'_>, places: &Places) -> 
     (is_repeated && !is_end_of_copy).then_some(item)
 }
 
-/// Returns whether two lines at the end of a file are those that stand behind each other, unchanged, where they first occur. Then the
+/// Returns whether two lines at the end of a file follow each other, unchanged, where they first occur, too. Then the
 /// beginning of the file was written again. A repair repeats a line before the last one only with a change.
 fn is_copied_pair(session: &Session, before: &Node, last: &Node) -> bool {
     let mut lines = session.nodes().iter().filter(|node| is_main(node));
-    // A copy may have lost its time since.
-    let is_unchanged = |first: &Node, again: &Node| {
-        first.at.offset != again.at.offset
-            && (first.id, first.parent) == (again.id, again.parent)
-            && (first.length == again.length || first.time() != again.time())
-    };
     let first = lines.find(|node| node.id == before.id);
     let next = lines.next();
     first.is_some_and(|first| is_unchanged(first, before))
         && next.is_some_and(|next| is_unchanged(next, last))
+}
+
+/// Returns whether a line repeats another one. The copy may have lost its time since.
+fn is_unchanged(first: &Node, again: &Node) -> bool {
+    first.at.offset != again.at.offset
+        && (first.id, first.parent) == (again.id, again.parent)
+        && (first.length == again.length || first.time() != again.time())
 }
 
 /// Returns whether Claude Code loads an entry as a part of the main conversation.

@@ -180,12 +180,11 @@ fn finish(
         lines.checker.add_roots(session, |_| true);
         None
     };
-    let has_analysis = analysis.is_some();
     let length = lines.checker.length();
     let of_lines = lines.checker.finish_after(session, &repairs);
     // The analysis knows what a message without a parent continues.
-    let is_analysed = |finding: &Finding| has_analysis && finding.issue == Issue::MissingField("parentUuid");
-    findings.extend(of_lines.into_iter().filter(|finding| !is_analysed(finding)));
+    let analysed = analysis.is_some().then_some(Issue::MissingField("parentUuid"));
+    findings.extend(of_lines.into_iter().filter(|finding| analysed.as_ref() != Some(&finding.issue)));
     findings.extend(lines.surroundings.finish(snapshot));
     let known = analysis.as_ref().zip(evaluation.as_ref());
     remedy::note(&mut findings, snapshot, length, &lines.verdicts, known)?;

@@ -102,7 +102,8 @@ pub use recording::{FORMAT_VERSION, Recording};
 pub use remote::{AddressError, Http};
 pub use remote::{Ingress, PutAnswer, PutEntry, Remote, Token, TokenError};
 pub use repair::{
-    Change, ChangeKind, Plan, RelinkReason, RepairOptions, RepairOutcome, Undone, plan as plan_repair,
+    Change, ChangeKind, DiffChange, DiffMessage, DiffPart, DiffPartKind, DiffRow, Plan, RelinkReason,
+    RepairOptions, RepairOutcome, Undone, ViewDiff, plan as plan_repair,
 };
 pub use replaced::ReplacedResult;
 pub use report::Report;

@@ -15,6 +15,7 @@ mod receipt;
 mod tests;
 mod thinking;
 mod unnamed;
+mod view_diff;
 
 use std::io::{self, Read as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -34,8 +35,9 @@ use receipt::Receipt;
 
 pub use edits::{Change, ChangeKind, RelinkReason};
 pub use plan::{Plan, RepairOptions, plan};
-pub(crate) use plan::{Source, has_work};
+pub(crate) use plan::{Source, has_work, plan_without_diff};
 pub(crate) use receipt::{EarlierRepairs, forget};
+pub use view_diff::{DiffChange, DiffMessage, DiffPart, DiffPartKind, DiffRow, ViewDiff};
 
 /// What a repair did.
 #[derive(Clone, Debug)]
@@ -79,14 +81,13 @@ pub(crate) fn planned_inside(
     options: &RepairOptions,
 ) -> Result<Plan, Error> {
     ensure_session(file)?;
-    let failed = |source| Error::read(&file.path, source);
-    let mut opened = open_regular(&file.path).map_err(failed)?;
+    let mut opened = open_regular(&file.path).map_err(|source| Error::read(&file.path, source))?;
     if !engine.symlink_guard().allows_opened(&file.path, &opened) {
         let session = file.session.clone().unwrap_or_default();
         return Err(Error::new(ErrorKind::Outside { session }));
     }
     let mut bytes = Vec::new();
-    opened.read_to_end(&mut bytes).map_err(failed)?;
+    opened.read_to_end(&mut bytes).map_err(|source| Error::read(&file.path, source))?;
     ensure_branch(&bytes, options)?;
     Ok(plan(&bytes, options))
 }
@@ -210,7 +211,7 @@ impl LockedTranscript {
         if let Some(bytes) = &plan.rewritten {
             return self.replace(engine, file, bytes).map_err(|error| (error, true));
         }
-        // The plan is about the bytes that were read: behind newer messages it would take them out of the conversation.
+        // The plan is about the bytes that were read: after newer messages it would take them out of the conversation.
         match self.has_grown() {
             Ok(false) => {}
             Ok(true) => {

@@ -195,10 +195,10 @@ impl Checker {
         message: Message<'_>,
         verdict: &mut impl FnMut(&BlockSpan, Role, bool) -> Verdict,
     ) {
-        let owner = |message: &Message<'_>| message.entries.first().copied();
+        let first = message.entries.first().copied();
         if index == 0
             && message.role == Role::Assistant
-            && let Some(node) = owner(&message)
+            && let Some(node) = first
         {
             self.found.push(Violation { rule: Rule::FirstUser, node, block: None });
         }
@@ -317,10 +317,10 @@ pub(crate) fn is_plain_name(name: &str) -> bool {
 }
 
 fn broken_by_call(block: Value<'_>) -> Vec<Rule> {
-    let name = |key: &str| block.text(key).unwrap_or_default();
+    let (id, name) = (block.text("id").unwrap_or_default(), block.text("name").unwrap_or_default());
     let rules = [
-        (Rule::CallId, is_plain_name(&name("id"))),
-        (Rule::CallName, is_plain_name(&name("name")) && name("name").len() <= LONGEST_NAME),
+        (Rule::CallId, is_plain_name(&id)),
+        (Rule::CallName, is_plain_name(&name) && name.len() <= LONGEST_NAME),
         (Rule::CallInput, block.get("input").is_some_and(Value::is_object)),
     ];
     rules.into_iter().filter(|(_, holds)| !holds).map(|(rule, _)| rule).collect()
@@ -388,13 +388,14 @@ pub(crate) fn image_kind(block: Value<'_>) -> Option<&'static str> {
 
 /// Returns the data of the images in a block: itself, or those in a result.
 fn image_sources(block: Value<'_>) -> Vec<String> {
-    let data = |image: Value<'_>| {
-        let source =
-            image.get("source").filter(|_| image.text("type").is_some_and(|kind| kind == "image"))?;
-        source.text("data").map(std::borrow::Cow::into_owned)
-    };
     match block.get("content").filter(|content| content.is_array()) {
-        Some(content) => content.items().filter_map(data).collect(),
-        None => data(block).into_iter().collect(),
+        Some(content) => content.items().filter_map(image_data).collect(),
+        None => image_data(block).into_iter().collect(),
     }
+}
+
+/// Returns the data of a block, if it is an image.
+fn image_data(block: Value<'_>) -> Option<String> {
+    let source = block.get("source").filter(|_| block.text("type").is_some_and(|kind| kind == "image"))?;
+    source.text("data").map(std::borrow::Cow::into_owned)
 }

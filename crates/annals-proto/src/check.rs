@@ -58,7 +58,7 @@ pub struct ProblemDetails {
     /// When that can happen; absent at the next start of Claude Code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Whether anything is lost because of it; absent if `code` tells.
+    /// Whether anything is lost because of it; absent if `code` says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub costs: Option<bool>,
 }
@@ -79,13 +79,13 @@ words! {
     ProblemCode {
         /// A line has only white space.
         Blank "blank",
-        /// NUL bytes stand where text should be.
+        /// There are NUL bytes instead of text.
         Nul "nul",
-        /// NUL bytes stand before an object.
+        /// There are NUL bytes before an object.
         NulPrefix "nul_prefix",
-        /// An object stands behind other bytes on one line.
+        /// An object follows other bytes on one line.
         Glued "glued",
-        /// Something stands behind an object.
+        /// Something follows an object on its line.
         Trailing "trailing",
         /// The last line is cut off.
         Torn "torn",
@@ -125,7 +125,7 @@ words! {
         NoParent "no_parent",
         /// A message is its own parent.
         OwnParent "own_parent",
-        /// A message hangs on a later one.
+        /// The parent of a message is a later one.
         Circle "circle",
         /// The parent of a message is a `progress` line that Claude Code does not find.
         ProgressParent "progress_parent",

@@ -71,7 +71,8 @@ pub use prompt::{Paste, Prompt};
 pub use raw::RawLine;
 pub use record::{PushResult, RecordResult};
 pub use repair::{
-    MissingEntry, RepairBranch, RepairChange, RepairCode, RepairResult, RestoredView, UndoResult,
+    MissingEntry, RepairBranch, RepairChange, RepairCode, RepairResult, RestoredChange, RestoredDiff,
+    RestoredDiffPart, RestoredDiffRow, RestoredPartKind, RestoredView, UndoResult,
 };
 pub use request::{
     AgentsParams, ArchiveFilter, EntryRef, FileParams, ForkParams, ListParams, LoadParams, NoParams,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Text;
 use crate::word::{is_zero, words};
+use crate::{Role, Text};
 
 /// A repair of a session, planned or carried out: the result of `annals repair --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct RepairResult {
     pub before: RestoredView,
     /// What it would restore after it.
     pub after: RestoredView,
+    /// How the messages that it would restore change, message by message; absent if none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<RestoredDiff>,
     /// Other conversations of the file, which are not restored.
     pub branches: Vec<RepairBranch>,
     /// How many more of them there are than `history/repair` sends; absent if it sends all.
@@ -41,6 +44,92 @@ pub struct RepairResult {
     /// The receipt, if something was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Text>,
+    /// How many values were masked in it, because they look like secrets; absent if none was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub masked: usize,
+}
+
+/// How the messages that Claude Code would restore change with a repair. Each line of the transcript that is restored counts as one message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RestoredDiff {
+    /// How many messages are the same before and after the repair.
+    pub same: usize,
+    /// How many messages it would restore only before the repair.
+    pub removed: usize,
+    /// How many messages it would restore only after the repair. A message that is changed is removed and added.
+    pub added: usize,
+    /// The removed and added messages with some that stay beside them, in order. There are at most about 200 rows.
+    pub rows: Vec<RestoredDiffRow>,
+    /// How many removed and added messages have no row, because there would be too many; absent if all have one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+}
+
+/// A message of a difference, or several in a row that are not shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RestoredDiffRow {
+    /// What happens to it.
+    pub change: RestoredChange,
+    /// How many messages the row counts and does not show; absent if it shows one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub folded: usize,
+    /// Who speaks; absent if the row shows no message, as the other fields are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The uuid of the entry; absent if Claude Code makes the message up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// The line of the entry before the repair; absent for a new entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The first parts of the message, at most eight.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<RestoredDiffPart>,
+}
+
+/// A part of a message in a difference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RestoredDiffPart {
+    /// What it is.
+    pub kind: RestoredPartKind,
+    /// The beginning of its text, at most 600 bytes; of a call the tool and what it is about, of other blocks their type. Empty for reasoning.
+    pub beginning: String,
+}
+
+words! {
+    /// What happens to a message that Claude Code restores.
+    RestoredChange {
+        /// It is restored before and after the repair.
+        Same "same",
+        /// It is restored before the repair only.
+        Removed "removed",
+        /// It is restored after the repair only.
+        Added "added",
+    }
+}
+
+words! {
+    /// What a part of a message is.
+    RestoredPartKind {
+        /// Text.
+        Text "text",
+        /// Reasoning.
+        Thinking "thinking",
+        /// A call of a tool.
+        Call "tool_use",
+        /// The result of a call.
+        Result "tool_result",
+        /// Something else, such as an image.
+        Other "other",
+        /// Text that Claude Code makes up.
+        MadeUp "made_up",
+    }
 }
 
 /// One change of a repair.
@@ -73,13 +162,13 @@ words! {
         ParentMissing "parent_missing",
         /// It names no parent.
         NoParent "no_parent",
-        /// It hangs on a later message.
+        /// Its parent is a later message.
         Circle "circle",
         /// Its parent is a `progress` line that Claude Code does not find.
         ProgressParent "progress_parent",
         /// The compaction that it begins with is lost.
         LostCompaction "lost_compaction",
-        /// It is sent only behind the message before it.
+        /// It is sent only after the message before it.
         Order "order",
         /// It follows a result that takes the place of a lost one.
         BehindResult "behind_result",
@@ -91,7 +180,7 @@ words! {
         Sidechain "sidechain",
         /// A request with it would be refused; `rule` says why.
         Refused "refused",
-        /// Its reasoning is accepted only behind the messages that it was made for.
+        /// Its reasoning is accepted only after the messages that it was made for.
         Thinking "thinking",
         /// The user wants its reasoning to be removed.
         ThinkingUnwanted "thinking_unwanted",

@@ -15,6 +15,7 @@ pub(crate) mod pick;
 mod progress;
 mod table;
 #[cfg(feature = "search")]
+pub(crate) mod view_diff;
 pub(crate) mod words;
 pub(crate) mod wrap;
 

@@ -1,8 +1,8 @@
 //! From the enums of the engine to the words of the wire, by exhaustive matches: a new variant has to choose its word.
 
 use annals_engine::{
-    AgentState, BrokenLink, ChangeKind, Issue, Kinship, RelinkReason, Severity, TitleSource, TrashChange,
-    Unlisted,
+    AgentState, BrokenLink, ChangeKind, DiffChange, DiffPartKind, Issue, Kinship, RelinkReason, Severity,
+    TitleSource, TrashChange, Unlisted,
 };
 use annals_proto as wire;
 pub use annals_render::tool_state;
@@ -107,6 +107,27 @@ pub(super) fn repair_code(kind: &ChangeKind) -> wire::RepairCode {
         ChangeKind::Copy => Code::Copy,
         ChangeKind::Boundary => Code::Boundary,
         ChangeKind::Leaf => Code::Leaf,
+    }
+}
+
+/// Returns what happens to a message that Claude Code restores.
+pub(super) fn view_change(change: DiffChange) -> wire::RestoredChange {
+    match change {
+        DiffChange::Same => wire::RestoredChange::Same,
+        DiffChange::Removed => wire::RestoredChange::Removed,
+        DiffChange::Added => wire::RestoredChange::Added,
+    }
+}
+
+/// Returns what a part of such a message is.
+pub(super) fn view_part_kind(kind: DiffPartKind) -> wire::RestoredPartKind {
+    match kind {
+        DiffPartKind::Text => wire::RestoredPartKind::Text,
+        DiffPartKind::Thinking => wire::RestoredPartKind::Thinking,
+        DiffPartKind::Call => wire::RestoredPartKind::Call,
+        DiffPartKind::Result => wire::RestoredPartKind::Result,
+        DiffPartKind::Other => wire::RestoredPartKind::Other,
+        DiffPartKind::MadeUp => wire::RestoredPartKind::MadeUp,
     }
 }
 

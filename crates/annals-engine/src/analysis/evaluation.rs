@@ -5,7 +5,7 @@ use annals_transcript::model::{self, Messages, Part, Role};
 use annals_transcript::session::{BlockKind, BlockSpan, Node, Session};
 
 use super::Analysis;
-use super::graph::{self, ItemIndex};
+use super::graph::ItemIndex;
 use crate::request_rules::{self, Rule, Verdict, Violation};
 
 /// What Claude Code would restore.
@@ -61,7 +61,7 @@ pub(crate) struct Evaluation {
     pub(crate) missing: Vec<Missing>,
     /// For each item whether it is restored, wanted or not. Those that are there twice are left out.
     pub(crate) restored: Vec<bool>,
-    /// How often an entry is sent before one that stands before it.
+    /// How often an entry is sent before one that comes before it.
     disorder: usize,
     /// The entries that are sent although a message of the conversation has the same content.
     pub(crate) copies: Vec<ItemIndex>,
@@ -82,7 +82,7 @@ impl Evaluation {
 }
 
 impl Analysis<'_> {
-    /// Returns what Claude Code would send of the session itself, or of the session with lines behind it, as
+    /// Returns what Claude Code would send of the session itself, or of the session with lines appended to it, as
     /// [`Session::with_lines`] returns it. `verdict` returns what the rules of the API say about a block.
     pub(crate) fn evaluate(
         &self,
@@ -97,8 +97,8 @@ impl Analysis<'_> {
     /// Returns how many messages Claude Code would not restore, without a look at their content.
     pub(crate) fn lost_messages(&self) -> usize {
         let lines = loaded_lines(self.session);
-        let nodes = |item: &graph::Item| lines[item.id.index()].map(|line| &self.session.nodes()[line]);
-        let nodes: Vec<_> = self.graph.items.iter().map(nodes).collect();
+        let of_items = self.graph.items.iter().map(|item| lines[item.id.index()]);
+        let nodes: Vec<_> = of_items.map(|line| Some(&self.session.nodes()[line?])).collect();
         let chain = Chain::build(self.session);
         let mut found = Evaluation::default();
         if chain.obstacle().is_none() {
@@ -152,7 +152,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns the line where an entry that Claude Code cannot read stands in the file.
+    /// Returns the line where an entry that Claude Code cannot read is in the file.
     fn line_in_file(&self, item: ItemIndex) -> u64 {
         let nodes = self.session.nodes();
         let after = nodes.partition_point(|node| node.at.offset <= self.graph.items[item].place);
@@ -176,10 +176,7 @@ impl Analysis<'_> {
             };
             // Of a message that was written twice, Claude Code may send the other one.
             let twin = self.graph.twin(item).and_then(|twin| nodes[twin]);
-            let sent_by_twin = |index: usize| {
-                let block = twin.and_then(|twin| session.blocks(twin).get(index));
-                block.is_some_and(|block| sent.place(block).is_some())
-            };
+            let of_twin = twin.map_or(&[][..], |twin| session.blocks(twin));
             let mut missing = Vec::new();
             let mut place = None;
             for (index, block) in session.blocks(node).iter().enumerate() {
@@ -195,7 +192,7 @@ impl Analysis<'_> {
                 }
                 match sent.place(block) {
                     Some(at) => place = place.or(Some(at)),
-                    None if sent_by_twin(index) => {}
+                    None if of_twin.get(index).is_some_and(|block| sent.place(block).is_some()) => {}
                     None => missing.push(index),
                 }
             }

@@ -1,7 +1,7 @@
-//! The conversation graph as it was meant: which entry each one hangs on, broken links mended.
+//! The conversation graph as it was meant: the parent of each entry, with broken links mended.
 //!
 //! Links that lead to an entry of the file are trusted. A link that leads nowhere, into a circle or to an entry that was
-//! written later gets a new parent: the entry that stood before it in the order of the conversation.
+//! written later gets a new parent: the entry before it in the order of the conversation.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(crate) type ItemIndex = usize;
 pub(crate) struct Item {
     /// The node of the line whose content counts.
     pub(crate) node: usize,
-    /// The offset at which the entry first stands in the file.
+    /// The offset at which the entry is first in the file.
     pub(crate) place: u64,
     /// Its uuid.
     pub(crate) id: Id,
@@ -29,11 +29,11 @@ pub(crate) struct Item {
     pub(crate) is_side: bool,
     /// Whether it is marked as a subagent's and is not.
     pub(crate) is_flagged: bool,
-    /// What it hangs on.
+    /// Its parent.
     pub(crate) parent: Link,
 }
 
-/// What an entry hangs on.
+/// The parent of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     /// An entry, as the file says.
@@ -53,7 +53,7 @@ pub(crate) enum Break {
     Missing,
     /// The entry names no parent.
     NoParent,
-    /// The entry is its own ancestor, or hangs on a later one.
+    /// The entry is its own ancestor, or its parent is a later one.
     Circle,
 }
 
@@ -67,7 +67,7 @@ impl Link {
     }
 }
 
-/// All entries of a session, and what they hang on.
+/// All entries of a session, and their parents.
 #[derive(Debug)]
 pub(crate) struct Graph<'s> {
     pub(crate) session: &'s Session,
@@ -82,13 +82,13 @@ pub(crate) struct Graph<'s> {
     position: Vec<usize>,
     /// For each item another one with the same content under another uuid.
     twins: Vec<Option<ItemIndex>>,
-    /// Whether a link was taken from a copy, so that an entry may stand before its parent.
+    /// Whether a link was taken from a copy, so that an entry may come before its parent.
     has_forward_links: bool,
 }
 
 /// Lines that were moved to the end of the file, with what continues them there.
 struct MovedLines {
-    /// The last entry that hangs on each one, by the file.
+    /// The last child of each entry, by the file.
     last_child: Vec<Option<ItemIndex>>,
     /// How many more entries may be looked at: each search reads the rest of the conversation.
     most: usize,
@@ -105,13 +105,13 @@ impl MovedLines {
         Self { last_child, most: 64 }
     }
 
-    /// Returns the end of what hangs on `before` and stands behind `item` in the file, if all of it is older: then it was moved there, and the
-    /// entry, whose parent is lost, did not leave the conversation but continues it.
-    fn end_behind(&mut self, graph: &Graph<'_>, before: ItemIndex, item: ItemIndex) -> Option<ItemIndex> {
+    /// Returns the last descendant of `before`, if all descendants come after `item` in the file although they are older. They were moved there, and
+    /// `item`, whose parent is lost, continues the last of them.
+    fn end_after(&mut self, graph: &Graph<'_>, before: ItemIndex, item: ItemIndex) -> Option<ItemIndex> {
         let child = self.last_child[before]?;
         let time = graph.node(item).time()?;
-        let is_behind = graph.position(child) > graph.position(item) && graph.node(child).time()? < time;
-        if !is_behind || graph.items[child].is_side || self.most == 0 {
+        let is_after = graph.position(child) > graph.position(item) && graph.node(child).time()? < time;
+        if !is_after || graph.items[child].is_side || self.most == 0 {
             return None;
         }
         self.most -= 1;
@@ -128,7 +128,7 @@ impl MovedLines {
             }
             end = Some(one);
         }
-        end.filter(|&end| !graph.hangs_on(end, item))
+        end.filter(|&end| !graph.descends_from(end, item))
     }
 }
 
@@ -158,7 +158,7 @@ pub(super) fn members<'m, G: Ord>(pairs: &'m [(G, ItemIndex)], group: &G) -> &'m
     &rest[..rest.partition_point(|(other, _)| other == group)]
 }
 
-/// Places of entries that were written again because they could not be read: they belong where the broken line stands.
+/// Places of entries that were written again because they could not be read: they belong in the place of the broken line.
 pub(crate) type Places = HashMap<String, u64>;
 
 impl<'s> Graph<'s> {
@@ -244,10 +244,11 @@ impl<'s> Graph<'s> {
                 if named == self.items[parent].id {
                     return true;
                 }
-                // Claude Code passes over `progress` entries only if they stand before the entry.
-                let is_before =
-                    |id: Id| self.bridges.get(&id).is_some_and(|(_, place)| *place < node.at.offset);
-                self.bridge_path(named).into_iter().all(is_before)
+                // Claude Code passes over `progress` entries only if they come before the entry.
+                let bridges = self.bridge_path(named);
+                bridges
+                    .iter()
+                    .all(|id| self.bridges.get(id).is_some_and(|(_, place)| *place < node.at.offset))
             }
         }
     }
@@ -291,9 +292,10 @@ impl<'s> Graph<'s> {
             }
             return;
         }
-        let own_place =
-            || if places.is_empty() { None } else { places.get(&self.session.id_texts().get(id)).copied() };
-        let place = own_place().unwrap_or(node.at.offset);
+        // Nearly no session has such places, and the text of an id costs time.
+        let has_own_place = !places.is_empty();
+        let own_place = has_own_place.then(|| places.get(&self.session.id_texts().get(id))).flatten();
+        let place = own_place.copied().unwrap_or(node.at.offset);
         self.by_id[id.index()] = Some(self.items.len());
         let is_side = node.has(Flag::Sidechain);
         self.items.push(Item {
@@ -307,7 +309,7 @@ impl<'s> Graph<'s> {
         });
     }
 
-    /// Returns what an entry hangs on by the file alone. A parent that is not there is `Lost`.
+    /// Returns the parent of an entry by the file alone. A parent that is not there is `Lost`.
     fn written_parent(&self, item: ItemIndex) -> Link {
         let Some(mut id) = self.node(item).parent else { return Link::Root };
         for _ in 0..=self.bridges.len() {
@@ -358,7 +360,7 @@ impl<'s> Graph<'s> {
         }
     }
 
-    /// Cuts every circle at the entry that stands first although its parent stands later.
+    /// Cuts every circle at the first entry whose parent comes later.
     fn cut_circles(&mut self, order: Order) {
         let keys = self.keys();
         let mut state = vec![0u8; self.items.len()];
@@ -373,15 +375,13 @@ impl<'s> Graph<'s> {
             if let Some(closing) = item.filter(|&closing| state[closing] == 1) {
                 let from = path.iter().position(|&member| member == closing).unwrap_or(0);
                 let circle = &path[from..];
-                let is_backward = |&member: &ItemIndex| {
+                let mut sorted = circle.to_vec();
+                sorted.sort_by(|&one, &other| order::compare(&keys, order, one, other));
+                let backward = sorted.iter().copied().find(|&member| {
                     let parent = self.items[member].parent.item();
                     parent.is_some_and(|parent| order::compare(&keys, order, member, parent).is_lt())
-                };
-                let first = |one: &ItemIndex, other: &ItemIndex| order::compare(&keys, order, *one, *other);
-                let wrong =
-                    circle.iter().copied().filter(|member| is_backward(member)).min_by(|a, b| first(a, b));
-                let wrong = wrong.or_else(|| circle.iter().copied().min_by(|a, b| first(a, b)));
-                if let Some(wrong) = wrong {
+                });
+                if let Some(wrong) = backward.or(sorted.first().copied()) {
                     self.items[wrong].parent = Link::Lost;
                 }
             }
@@ -391,8 +391,8 @@ impl<'s> Graph<'s> {
         }
     }
 
-    /// Cuts links to entries that were written later by their place and by their time: nothing hangs on what is not there yet. The entry
-    /// has to have a time itself, and a result never stood before its call.
+    /// Cuts links to entries that were written later by their place and by their time: no entry has a parent that is not there yet. The entry
+    /// has to have a time itself, and a result is never older than its call.
     fn cut_backward(&mut self, order: Order) {
         let keys = self.keys();
         for item in 0..self.items.len() {
@@ -402,7 +402,7 @@ impl<'s> Graph<'s> {
             if self.answers(item, parent) {
                 continue;
             }
-            // A compaction may keep messages that are older than itself, and link them behind its boundary or its summary.
+            // A compaction may keep messages that are older than itself, and link them after its boundary or its summary.
             if self.node(parent).has(Flag::CompactSummary) || self.is_boundary(parent) {
                 continue;
             }
@@ -459,6 +459,10 @@ impl<'s> Graph<'s> {
             && (0..self.items.len()).any(|item| {
                 self.items[item].is_side && self.items[item].parent == Link::Root && self.is_prompt(item)
             })
+    }
+
+    fn is_reply(&self, item: ItemIndex) -> bool {
+        self.node(item).kind == Kind::Assistant
     }
 
     fn is_speech(&self, item: ItemIndex) -> bool {
@@ -520,13 +524,13 @@ impl<'s> Graph<'s> {
                 _ => Break::Missing,
             };
             if self.node(item).has(Flag::CompactSummary) {
-                // Its boundary is lost. What stands before it was compacted away.
+                // Its boundary is lost. What comes before it was compacted away.
                 self.items[item].parent = Link::Lost;
                 continue;
             }
             let before = || {
                 let before = self.before(item, &calls, &has_child)?;
-                Some(moved.end_behind(self, before, item).unwrap_or(before))
+                Some(moved.end_after(self, before, item).unwrap_or(before))
             };
             let parent = self.parent_of_twin(item).or_else(before);
             if let Some(parent) = parent {
@@ -561,17 +565,17 @@ impl<'s> Graph<'s> {
                 self.position(other) < self.position(item) && self.position(other) > self.position(twin)
             })
             .unwrap_or(parent);
-        (!self.hangs_on(parent, item)).then_some(parent)
+        (!self.descends_from(parent, item)).then_some(parent)
     }
 
-    /// Returns the entry that stood before one in the conversation.
+    /// Returns the entry before another one in the conversation.
     fn before(&self, item: ItemIndex, calls: &Calls, has_child: &[bool]) -> Option<ItemIndex> {
         let position = self.position[item];
-        let call = self.call_of(item, calls).filter(|&call| !self.hangs_on(call, item));
-        let before =
-            self.previous(position, |graph, one| !graph.items[one].is_side && !graph.hangs_on(one, item));
+        let call = self.call_of(item, calls).filter(|&call| !self.descends_from(call, item));
+        let before = self
+            .previous(position, |graph, one| !graph.items[one].is_side && !graph.descends_from(one, item));
         match (before, call) {
-            (Some(before), Some(call)) if before != call && !self.hangs_on(before, call) => Some(call),
+            (Some(before), Some(call)) if before != call && !self.descends_from(before, call) => Some(call),
             (Some(before), _) if self.has_message_before(before) => {
                 Some(self.unanswered(item, before, has_child).unwrap_or(before))
             }
@@ -581,13 +585,13 @@ impl<'s> Graph<'s> {
 
     /// Returns the prompt that a reply answers, if another reply stands between them: two clients wrote at the same time.
     fn unanswered(&self, item: ItemIndex, before: ItemIndex, has_child: &[bool]) -> Option<ItemIndex> {
-        let is_reply = |one: ItemIndex| self.node(one).kind == Kind::Assistant;
-        let is_other_reply =
-            is_reply(item) && is_reply(before) && self.node(item).message_id != self.node(before).message_id;
+        let is_other_reply = self.is_reply(item)
+            && self.is_reply(before)
+            && self.node(item).message_id != self.node(before).message_id;
         let since = self.items[before].parent.item().filter(|_| is_other_reply)?;
         let between = self.sequence.get(self.position[since] + 1..self.position[item])?;
         let prompt = between.iter().rev().copied().find(|&one| {
-            self.is_message(one) && self.node(one).kind == Kind::User && !self.hangs_on(one, item)
+            self.is_message(one) && self.node(one).kind == Kind::User && !self.descends_from(one, item)
         })?;
         (!has_child[prompt]).then_some(prompt)
     }
@@ -612,13 +616,13 @@ impl<'s> Graph<'s> {
     fn call_of(&self, item: ItemIndex, calls: &Calls) -> Option<ItemIndex> {
         let blocks = self.session.blocks(self.node(item)).iter();
         let answered = blocks.filter(|block| matches!(block.kind, BlockKind::ToolResult(_)));
-        let last_before = |call: Id| calls.last_before(self, call, self.position[item]);
-        let callers = answered.filter_map(|block| block.tool).filter_map(last_before);
+        let position = self.position[item];
+        let callers = answered.filter_map(|block| calls.last_before(self, block.tool?, position));
         callers.max_by_key(|&one| self.position[one])
     }
 
-    /// Returns whether an entry is another one or hangs below it.
-    fn hangs_on(&self, item: ItemIndex, above: ItemIndex) -> bool {
+    /// Returns whether an entry is another one or one of its descendants.
+    fn descends_from(&self, item: ItemIndex, above: ItemIndex) -> bool {
         let is_too_high =
             |one: ItemIndex| !self.has_forward_links && self.position[one] < self.position[above];
         let mut steps = 0;
@@ -628,7 +632,7 @@ impl<'s> Graph<'s> {
             }
             steps += 1;
         }
-        // In a circle, everything hangs on everything.
+        // In a circle, each entry descends from each.
         steps == self.items.len()
     }
 

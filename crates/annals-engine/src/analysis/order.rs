@@ -48,16 +48,18 @@ pub(crate) fn compare(keys: &[Key], order: Order, one: ItemIndex, other: ItemInd
     }
 }
 
-/// Returns the order in which the fewest entries stand before their parents.
+/// Returns the order in which the fewest entries come before their parents.
 pub(crate) fn choose(keys: &[Key], links: &[(ItemIndex, ItemIndex)]) -> Order {
-    let contradictions = |order: Order| {
-        links.iter().filter(|&&(child, parent)| compare(keys, order, child, parent).is_lt()).count()
-    };
     let orders = [Order::File, Order::Reversed, Order::Time];
-    orders.into_iter().min_by_key(|&order| contradictions(order)).unwrap_or(Order::File)
+    orders.into_iter().min_by_key(|&order| contradictions(keys, links, order)).unwrap_or(Order::File)
 }
 
-/// Returns all entries in an order, but each behind its parent.
+/// Returns how many entries come before their parents.
+fn contradictions(keys: &[Key], links: &[(ItemIndex, ItemIndex)], order: Order) -> usize {
+    links.iter().filter(|&&(child, parent)| compare(keys, order, child, parent).is_lt()).count()
+}
+
+/// Returns all entries in an order, but each after its parent.
 pub(crate) fn sequence(keys: &[Key], parents: &[Option<ItemIndex>], order: Order) -> Vec<ItemIndex> {
     let mut sorted: Vec<ItemIndex> = (0..keys.len()).collect();
     sorted.sort_by(|&one, &other| compare(keys, order, one, other));

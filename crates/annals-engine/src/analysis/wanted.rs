@@ -14,11 +14,11 @@ pub(crate) struct Wanted {
     /// The last message.
     pub(crate) leaf: ItemIndex,
     /// The entries from the last compaction on, or from the beginning, in order, with the lines and results of replies that do
-    /// not stand on the path itself.
+    /// not be on the path itself.
     pub(crate) entries: Vec<ItemIndex>,
     /// The boundary before them.
     pub(crate) boundary: Option<ItemIndex>,
-    /// Where the last compaction stands: its boundary, or its summary if the boundary is lost.
+    /// Where the last compaction is: its boundary, or its summary if the boundary is lost.
     pub(crate) compaction: Option<ItemIndex>,
 }
 
@@ -32,17 +32,16 @@ impl Wanted {
         if let Some((anchor, kept)) = boundary.and_then(|boundary| kept(graph, boundary)) {
             let on_line: HashSet<ItemIndex> = line.iter().copied().collect();
             // A copy of a compaction under new uuids still names the summary and the messages that it was copied from.
-            let is_on_line = |item: ItemIndex| {
-                on_line.contains(&item) || graph.twin(item).is_some_and(|twin| on_line.contains(&twin))
-            };
-            let is_anchor = |item: ItemIndex| {
-                anchor.is_some_and(|anchor| item == anchor || graph.twin(anchor) == Some(item))
-            };
-            let at = line.iter().position(|&item| is_anchor(item)).map_or(0, |at| at + 1);
-            line.splice(at..at, kept.into_iter().filter(|&item| !is_on_line(item)));
+            let anchors = [anchor, anchor.and_then(|anchor| graph.twin(anchor))];
+            let at = line.iter().position(|&item| anchors.contains(&Some(item))).map_or(0, |at| at + 1);
+            let kept = kept.into_iter().filter(|item| {
+                !on_line.contains(item) && graph.twin(*item).is_none_or(|twin| !on_line.contains(&twin))
+            });
+            line.splice(at..at, kept);
         }
-        let is_summary = |item: &ItemIndex| graph.node(*item).has(Flag::CompactSummary);
-        let compaction = boundary.or_else(|| line.first().copied().filter(is_summary));
+        let first = line.first().copied();
+        let summary = first.filter(|&item| graph.node(item).has(Flag::CompactSummary));
+        let compaction = boundary.or(summary);
         let entries = with_replies(graph, &line);
         Self { leaf, entries, boundary, compaction }
     }
@@ -64,7 +63,7 @@ fn kept(graph: &Graph<'_>, boundary: ItemIndex) -> Option<(Option<ItemIndex>, Ve
     Some((anchor, from.map_or_else(Vec::new, |from| path[from..].to_vec())))
 }
 
-/// Adds the lines and results of replies that do not stand on the path: parallel calls branch.
+/// Adds the lines and results of replies that are not on the path: parallel calls branch.
 fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     let replies = Replies::of(graph);
     let mut on_line = vec![false; graph.items.len()];
@@ -97,7 +96,7 @@ fn with_replies(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<ItemIndex> {
     entries
 }
 
-/// Returns the stretch of each reply in a line: from its first entry to its last one and the results behind that.
+/// Returns the stretch of each reply in a line: from its first entry to its last one and the results after that.
 fn stretches(graph: &Graph<'_>, line: &[ItemIndex]) -> Vec<(Id, Range<usize>)> {
     let mut stretches: Vec<(Id, Range<usize>)> = Vec::new();
     let mut index_of = vec![None; graph.session.id_count()];
@@ -142,7 +141,7 @@ impl Callers {
         callers
     }
 
-    /// Returns the entry whose call a result answers. Of several calls with the same id, it is the one that the result hangs on, or else the
+    /// Returns the entry whose call a result answers. Of several calls with the same id, it is the parent of the result, or else the
     /// last one before it. If that has a result already, it is another line of the same reply that has none.
     pub(crate) fn of_result(&self, call: Id, result: ItemIndex) -> Option<ItemIndex> {
         match self.calls.callers(call) {
@@ -166,7 +165,7 @@ impl Callers {
             return Some(nearest);
         }
         let reply = graph.node(nearest).message_id;
-        // Lines of a reply stand together: those of other replies end the search. No reply has many calls with one id.
+        // Lines of a reply are next to each other: those of other replies end the search. No reply has many calls with one id.
         let at = callers.partition_point(|&(_, one)| graph.position(one) < graph.position(nearest));
         let of_reply = callers[..at].iter().rev().take(64).map(|&(_, one)| one);
         let mut of_reply = of_reply.take_while(|&one| reply.is_some() && graph.node(one).message_id == reply);
@@ -212,11 +211,10 @@ impl Replies {
 
     /// Returns the lines of a reply that are not on the path, and the results of its calls that have none there.
     fn missing(&self, graph: &Graph<'_>, reply: Id, on_line: &[bool]) -> Vec<ItemIndex> {
-        let is_copy = |item: ItemIndex| graph.twin(item).is_some_and(|twin| on_line[twin]);
         let (own, missing): (Vec<ItemIndex>, Vec<ItemIndex>) = members(&self.lines, &reply)
             .iter()
             .map(|&(_, line)| line)
-            .filter(|&item| on_line[item] || !is_copy(item))
+            .filter(|&item| on_line[item] || !is_copy(graph, item, on_line))
             .partition(|&item| on_line[item]);
         let mut missing = missing;
         for item in own.into_iter().chain(missing.clone()) {
@@ -227,29 +225,38 @@ impl Replies {
                     continue;
                 }
                 let mut results = self.results_of(graph, call, item);
-                missing.extend(results.next().filter(|&result| !is_copy(result)));
+                missing.extend(results.next().filter(|&result| !is_copy(graph, result, on_line)));
             }
         }
         missing
     }
 }
 
-/// Returns the message that the conversation ends with: the last one on which nothing else hangs.
+/// Returns whether the path has a copy of an item.
+fn is_copy(graph: &Graph<'_>, item: ItemIndex, on_line: &[bool]) -> bool {
+    graph.twin(item).is_some_and(|twin| on_line[twin])
+}
+
+/// Returns the message that the conversation ends with: the last one that is the parent of no other.
 pub(crate) fn newest_leaf(graph: &Graph<'_>, last_line: Option<ItemIndex>) -> Option<ItemIndex> {
     let mut is_tip = tips(graph);
     let repeated = last_line.and_then(|last| nearest_message(graph, last)).filter(|&item| is_tip[item]);
     repeated.or_else(|| {
-        let newest = |is_tip: &[bool]| graph.sequence.iter().rev().copied().find(|&item| is_tip[item]);
-        let any = newest(&is_tip);
+        let any = newest(graph, &is_tip);
         drop_answered(graph, &mut is_tip);
-        newest(&is_tip).or(any)
+        newest(graph, &is_tip).or(any)
     })
+}
+
+/// Returns the last tip in the order of the conversation.
+fn newest(graph: &Graph<'_>, is_tip: &[bool]) -> Option<ItemIndex> {
+    graph.sequence.iter().rev().copied().find(|&item| is_tip[item])
 }
 
 /// Takes results from the tips that belong to a reply with which the conversation went on elsewhere. Of parallel calls only one result has
 /// something below it, and lines of the others may have been moved to the end of the file.
 fn drop_answered(graph: &Graph<'_>, is_tip: &mut [bool]) {
-    // The reply that each entry is a line of, or hangs on.
+    // The reply that each entry is a line of, or a descendant of.
     let mut reply_of: Vec<Option<Id>> = vec![None; graph.items.len()];
     let mut goes_on = vec![false; graph.session.id_count()];
     for &item in &graph.sequence {

@@ -1,6 +1,6 @@
 //! What Claude Code would lose of a conversation, and what the API would refuse.
 
-use annals_transcript::session::{BlockKind, Id};
+use annals_transcript::session::{BlockKind, BlockSpan, Id};
 
 use super::{BrokenLink, Finding, Issue};
 use crate::analysis::graph::{Break, ItemIndex, Link};
@@ -135,16 +135,21 @@ impl Found<'_, '_> {
         self.findings.push(Finding::of_lines(node.at.line, 1, node.length, issue));
     }
 
+    fn blocks(&self, item: ItemIndex) -> &[BlockSpan] {
+        self.analysis.session.blocks(self.analysis.graph.node(item))
+    }
+
+    /// Returns whether a message has more than reasoning.
+    fn has_content(&self, item: ItemIndex) -> bool {
+        self.blocks(item).iter().any(|block| block.kind != BlockKind::Thinking)
+    }
+
     /// Reports messages in a row that are lost.
     fn add_lost(&mut self, losses: &Losses) {
         // A message that is left out for another reason, or has nothing but reasoning, does not end a row.
-        let has_content = |item: ItemIndex| {
-            let blocks = self.analysis.session.blocks(self.analysis.graph.node(item));
-            blocks.iter().any(|block| block.kind != BlockKind::Thinking)
-        };
         let messages = self.analysis.messages.iter().copied();
         let messages: Vec<ItemIndex> = messages
-            .filter(|&item| losses.is_lost[item] || !losses.is_dropped[item] && has_content(item))
+            .filter(|&item| losses.is_lost[item] || !losses.is_dropped[item] && self.has_content(item))
             .collect();
         for run in messages.chunk_by(|&one, &next| losses.is_lost[one] == losses.is_lost[next]) {
             if let [first, .., last] | [first @ last] = run
@@ -156,7 +161,7 @@ impl Found<'_, '_> {
         }
     }
 
-    /// Reports messages that do not hang on what they continue.
+    /// Reports messages whose parent is not the message that they continue.
     fn add_links(&mut self, losses: &Losses) {
         let graph = &self.analysis.graph;
         for item in (0..graph.items.len()).filter(|&item| graph.is_message(item)) {
@@ -182,14 +187,16 @@ impl Found<'_, '_> {
     /// Reports results whose call is nowhere in the file, and second results.
     fn add_results(&mut self) {
         let graph = &self.analysis.graph;
-        let blocks = |item: ItemIndex| self.analysis.session.blocks(graph.node(item)).iter();
         let ids = self.analysis.session.id_count();
         let (mut is_called, mut is_answered) = (vec![false; ids], vec![false; ids]);
-        let all = (0..graph.items.len()).flat_map(blocks).filter(|block| block.kind == BlockKind::ToolUse);
-        all.filter_map(|block| block.tool).for_each(|call| is_called[call.index()] = true);
+        let all = (0..graph.items.len()).flat_map(|item| self.blocks(item));
+        let calls = all.filter(|block| block.kind == BlockKind::ToolUse);
+        calls.filter_map(|block| block.tool).for_each(|call| is_called[call.index()] = true);
         let mut found = Vec::new();
         for &item in &self.analysis.messages {
-            for block in blocks(item).filter(|block| matches!(block.kind, BlockKind::ToolResult(_))) {
+            for block in
+                self.blocks(item).iter().filter(|block| matches!(block.kind, BlockKind::ToolResult(_)))
+            {
                 match block.tool {
                     Some(call) if !is_called[call.index()] => found.push((item, Issue::ResultWithoutCall)),
                     Some(call) if std::mem::replace(&mut is_answered[call.index()], true) => {
@@ -209,8 +216,7 @@ impl Found<'_, '_> {
         let path = self.analysis.path.iter().filter(|&&item| graph.is_message(item));
         let timed: Vec<(ItemIndex, i64)> =
             path.filter_map(|&item| Some((item, graph.node(item).time()?))).collect();
-        let is_backward = |pair: &&[(ItemIndex, i64)]| pair[1].1 < pair[0].1 - LARGEST_STEP_BACK_MS;
-        let mut backward = timed.windows(2).filter(is_backward);
+        let mut backward = timed.windows(2).filter(|pair| pair[1].1 < pair[0].1 - LARGEST_STEP_BACK_MS);
         if let Some(first) = backward.next() {
             let messages = 1 + backward.count() as u64;
             self.add(first[1].0, Issue::BackwardTimes { messages });

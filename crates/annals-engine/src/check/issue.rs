@@ -33,7 +33,7 @@ pub enum Issue {
         /// Whether the two lines have different content.
         differs: bool,
     },
-    /// A message does not hang on the message that it continues.
+    /// The parent of a message is not the message that it continues.
     Link {
         /// What is wrong with the link.
         broken: BrokenLink,
@@ -145,7 +145,7 @@ pub enum Unlisted {
     SidechainFirst,
     /// The first prompt does not end within the first 64 KiB.
     LatePrompt,
-    /// Objects span lines, or have blanks behind their colons.
+    /// Objects span lines, or have blanks after their colons.
     Spacing,
 }
 
@@ -310,7 +310,7 @@ impl Issue {
             Issue::Damage(problem) => match problem {
                 Problem::Blank => "no effect",
                 Problem::Trailing => "no effect: the object before it is read",
-                Problem::Nul => "what should stand here was never written",
+                Problem::Nul => "what belongs here was never written",
                 Problem::NulPrefix | Problem::Glued => "Claude Code loses the entry; annals reads it",
                 Problem::Torn => "the entry being written when its writer stopped is lost",
                 Problem::Unclosed | Problem::Headless | Problem::Syntax => "the entry is lost",
@@ -335,7 +335,9 @@ impl Issue {
             }
             Issue::Lost { .. } => "a resumed session does not know of them",
             Issue::NotResumable(_) => "it cannot be continued",
-            Issue::NewerBranch { .. } => "Claude Code continues the conversation without it",
+            Issue::NewerBranch { .. } => {
+                "Claude Code continues the conversation without it; `annals repair --branch` continues the branch instead"
+            }
             Issue::CallWithoutResult => "Claude Code leaves the call out",
             Issue::ResultWithoutCall => "Claude Code leaves the result out",
             Issue::RepeatedCall => "Claude Code leaves the second one out, with its result",
@@ -387,7 +389,6 @@ impl Issue {
             | Issue::NoFinalNewline
             | Issue::Link { .. }
             | Issue::Lost { .. }
-            | Issue::NewerBranch { .. }
             | Issue::CallWithoutResult
             | Issue::RepeatedCall
             | Issue::SentTwice { .. }
@@ -396,6 +397,7 @@ impl Issue {
             Issue::InvalidUtf8
             | Issue::Replaced { .. }
             | Issue::NoEntries
+            | Issue::NewerBranch { .. }
             | Issue::ResultWithoutCall
             | Issue::RepeatedResult
             | Issue::FutureTimes { .. }

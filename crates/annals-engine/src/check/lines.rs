@@ -112,20 +112,15 @@ impl Checker {
     /// with.
     pub(crate) fn finish_after(self, session: &Session, repairs: &EarlierRepairs) -> Vec<Finding> {
         let lines = loaded_lines(session);
-        let nodes = session.nodes();
-        let is_replaced = |offset: u64| {
-            let node = nodes.binary_search_by_key(&offset, |node| node.at.offset).ok();
-            node.is_some_and(|node| {
-                nodes[node].id.and_then(|id| lines[id.index()]).is_some_and(|last| last > node)
-            })
-        };
         self.finish_with(|found| match found.finding.issue {
             Issue::Replaced { .. } => !repairs.replaced(found.finding.line, found.offset),
             Issue::Damage(problem) => {
-                !(repairs.follow(found.offset) || problem.is_readable() && is_replaced(found.offset))
+                !(repairs.follow(found.offset)
+                    || problem.is_readable() && is_replaced(session, &lines, found.offset))
             }
             Issue::MissingField(_) => {
-                !is_replaced(found.offset) && !repairs.replaced(found.finding.line, found.offset)
+                !is_replaced(session, &lines, found.offset)
+                    && !repairs.replaced(found.finding.line, found.offset)
             }
             _ => true,
         })
@@ -174,6 +169,13 @@ impl Checker {
         finding.lines += 1;
         finding.bytes += 1;
     }
+}
+
+/// Returns whether a later line replaces the entry at an offset. `lines` has the line that counts of each uuid.
+fn is_replaced(session: &Session, lines: &[Option<usize>], offset: u64) -> bool {
+    let nodes = session.nodes();
+    let node = nodes.binary_search_by_key(&offset, |node| node.at.offset).ok();
+    node.is_some_and(|node| nodes[node].id.and_then(|id| lines[id.index()]).is_some_and(|last| last > node))
 }
 
 /// Times that cannot be true: how many messages have them, and the first line.

@@ -39,6 +39,9 @@ impl Finding {
             (Remedy::NotNeeded, Issue::MissingField(_)) => {
                 "no effect: the conversation does not end here".to_owned()
             }
+            (Remedy::NotNeeded, Issue::Damage(Problem::Nul)) => {
+                "nothing can be read here; Claude Code restores all other messages".to_owned()
+            }
             (Remedy::NotNeeded, _) => {
                 "costs no message: Claude Code restores the conversation without it".to_owned()
             }
@@ -74,10 +77,11 @@ pub(super) fn note(
         return Ok(());
     }
     for finding in findings.iter_mut().filter(|finding| is_for_repair(&finding.issue)) {
-        // NUL bytes are not among these: they may stand where a message was, although no other message names it.
+        // There may have been a message instead of the NUL bytes, but nothing of it can be read.
         let is_harmless = matches!(
             finding.issue,
-            Issue::Damage(Problem::Glued | Problem::NulPrefix) | Issue::MissingField("timestamp")
+            Issue::Damage(Problem::Glued | Problem::Nul | Problem::NulPrefix)
+                | Issue::MissingField("timestamp")
         );
         finding.remedy = if is_complete && is_harmless { Remedy::NotNeeded } else { Remedy::None };
     }
@@ -112,7 +116,7 @@ fn outlook(
             return Ok(Outlook { has_work, is_complete: evaluation.is_complete() });
         }
     }
-    let plan = repair::plan(&snapshot.span(0, length)?, &RepairOptions::default());
+    let plan = repair::plan_without_diff(&snapshot.span(0, length)?, &RepairOptions::default());
     Ok(Outlook { has_work: !plan.is_empty(), is_complete: restores_everything(&plan) })
 }
 
@@ -140,8 +144,7 @@ impl Source for OnDisk<'_> {
 
 /// Returns whether it is `annals repair`, without a choice of the user, that should help.
 fn is_for_repair(issue: &Issue) -> bool {
-    let has_other_help =
-        matches!(issue, Issue::NewerBranch { .. } | Issue::Unlisted(_) | Issue::OpenToOthers { .. });
+    let has_other_help = matches!(issue, Issue::Unlisted(_) | Issue::OpenToOthers { .. });
     issue.is_repairable() && !has_other_help
 }
 

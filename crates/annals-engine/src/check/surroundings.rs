@@ -22,7 +22,7 @@ const END: u64 = 64 * 1024;
 /// Claude Code leaves out parts of files that are larger than this (CHAIN 2.0).
 const LARGE: u64 = 5 * 1024 * 1024;
 
-/// What the lines of a transcript tell about lists and about files beside it.
+/// What the lines of a transcript say about lists and about files beside it.
 #[derive(Default)]
 pub(super) struct Signs {
     /// Whether the first entry is a subagent's.

@@ -121,7 +121,9 @@ fn two_conversations_at_the_same_time_are_reported_and_a_rewind_is_not() {
     lines.push(("assistant", "a9", "u9", "Yes"));
     lines.push(("user", "u4", "a3", "Four"));
     let issue = Issue::NewerBranch { messages: 4, leaf: "a9".to_owned() };
-    check_text(&text(&lines), &[(8, issue)]);
+    check_text(&text(&lines), &[(8, issue.clone())]);
+    assert!(!issue.is_repairable(), "a repair without `--branch` leaves the branch out");
+    assert!(issue.effect().contains("--branch"), "{}", issue.effect());
 }
 
 #[test]
@@ -248,6 +250,35 @@ fn commands_never_contain_what_a_transcript_says() {
     assert_eq!(branch("$(reboot)").help("S", "P"), None);
 }
 
+#[test]
+fn nul_bytes_in_the_place_of_a_message_are_an_error_only_until_the_repair() {
+    let lines: Vec<String> = CONVERSATION.iter().enumerate().map(|(hour, line)| entry(hour, *line)).collect();
+    let scratch = Scratch::new(&format!("{}\n\0\0\0\n{}\n", lines[..2].join("\n"), lines[3..].join("\n")));
+    assert_eq!(worst(&scratch.engine, scratch.file()), Some(Severity::Error));
+    scratch.engine.repair(&scratch.file(), &RepairOptions::default(), true).unwrap();
+    assert_eq!(worst(&scratch.engine, scratch.file()), None);
+    let elsewhere = Scratch::new("");
+    assert_eq!(
+        worst(&elsewhere.engine, scratch.file()),
+        Some(Severity::Info),
+        "without the receipt, the bytes are still named"
+    );
+}
+
+#[test]
+fn a_reply_without_a_uuid_is_not_reported_after_the_repair() {
+    let reply = entry(0, ("assistant", "a1", "", "Yes")).replace(r#""uuid":"a1","parentUuid":null,"#, "");
+    let scratch = Scratch::new(&(reply + "\n"));
+    assert_eq!(worst(&scratch.engine, scratch.file()), Some(Severity::Warning));
+    scratch.engine.repair(&scratch.file(), &RepairOptions::default(), true).unwrap();
+    assert_eq!(scratch.findings(), []);
+}
+
+/// Returns the severity of the worst finding.
+fn worst(engine: &Engine, file: TranscriptFile) -> Option<Severity> {
+    engine.check(file).unwrap().findings.iter().map(Finding::severity).max()
+}
+
 /// Checks that one finding of a file is harmless, or that nothing can be done about it, and that a repair agrees.
 fn check_remedy(text: &str, issue: &Issue, remedy: Remedy, severity: Severity) {
     let scratch = Scratch::new(text);
@@ -265,9 +296,9 @@ fn a_repair_that_would_do_nothing_is_not_advised() {
     check_remedy(&no_time, &Issue::MissingField("timestamp"), Remedy::NotNeeded, Severity::Info);
     let lines: Vec<&str> = sound.lines().collect();
     let nul = format!("{}\n\0\0\0\n{}\n", lines[..3].join("\n"), lines[3..].join("\n"));
-    check_remedy(&nul, &Issue::Damage(Problem::Nul), Remedy::None, Severity::Error);
+    check_remedy(&nul, &Issue::Damage(Problem::Nul), Remedy::NotNeeded, Severity::Info);
     let nul_end = sound.clone() + "\0\0\0\n";
-    check_remedy(&nul_end, &Issue::Damage(Problem::Nul), Remedy::None, Severity::Error);
+    check_remedy(&nul_end, &Issue::Damage(Problem::Nul), Remedy::NotNeeded, Severity::Info);
     let record = r#"{"type":"mode","mode":"normal"}"#;
     let glued = sound.replace(lines[2], &format!("{}{record}", lines[2]));
     check_remedy(&glued, &Issue::Damage(Problem::Glued), Remedy::NotNeeded, Severity::Info);

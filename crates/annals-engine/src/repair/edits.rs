@@ -22,7 +22,7 @@ pub struct Change {
 pub enum ChangeKind {
     /// It is written again because Claude Code cannot read its line.
     Salvage,
-    /// It hangs on another entry.
+    /// It gets another parent.
     Relink {
         /// Why.
         reason: RelinkReason,
@@ -60,13 +60,13 @@ pub enum RelinkReason {
     Missing,
     /// It names no parent.
     NoParent,
-    /// It hangs on a later message.
+    /// Its parent is a later message.
     Circle,
     /// Its parent is a `progress` entry that Claude Code does not find.
     Progress,
     /// The compaction that it begins with is lost.
     LostCompaction,
-    /// It is sent only behind the message before it.
+    /// It is sent only after the message before it.
     Order,
     /// It follows a result that takes the place of a lost one.
     BehindResult,
@@ -80,16 +80,16 @@ impl RelinkReason {
         match self {
             RelinkReason::Missing => "its parent is not in the file; it continues the message before it",
             RelinkReason::NoParent => "it names no parent; it continues the message before it",
-            RelinkReason::Circle => "it hangs on a later message; it continues the message before it",
+            RelinkReason::Circle => "its parent is a later message; it continues the message before it",
             RelinkReason::Progress => "its parent is a progress line that Claude Code does not find",
             RelinkReason::LostCompaction => "the compaction that it begins with is lost",
-            RelinkReason::Order => "it is put behind the message before it, so that it is sent",
+            RelinkReason::Order => "it is linked to the message before it, so that it is sent",
             RelinkReason::BehindResult => "it follows the result that takes the place of a lost one",
             RelinkReason::BehindNote => "it follows the note about the lost beginning",
         }
     }
 
-    /// Returns whether the entry hangs on one that the repair adds.
+    /// Returns whether its parent is an entry that the repair adds.
     pub(super) fn follows_new_entry(self) -> bool {
         matches!(self, RelinkReason::BehindResult | RelinkReason::BehindNote)
     }
@@ -129,7 +129,7 @@ impl ChangeKind {
                 "its reasoning is removed, as `--strip-thinking` asks".to_owned()
             }
             ChangeKind::Thinking { is_asked_for: false } => {
-                "its reasoning is removed: the API accepts it only behind the messages that it was made for"
+                "its reasoning is removed: the API accepts it only after the messages that it was made for"
                     .to_owned()
             }
             ChangeKind::Result => {
@@ -181,6 +181,11 @@ impl Edits {
         self.index.get(uuid).map(|&index| &self.lines[index].1[..])
     }
 
+    /// Returns the line that a changed entry has in the file.
+    pub(super) fn line_of(&self, uuid: &str) -> Option<u64> {
+        self.changes.lines.get(uuid).copied().flatten()
+    }
+
     /// Replaces the line of an entry and notes the change.
     pub(super) fn put(&mut self, uuid: &str, json: Vec<u8>, kind: ChangeKind, line: Option<u64>) {
         if let Some(&index) = self.index.get(uuid) {
@@ -226,7 +231,7 @@ impl Edits {
 pub(super) struct Changes {
     pub(super) list: Vec<Change>,
     noted: HashSet<Change>,
-    /// The line of each changed entry in the file, as the first round of planning found it.
+    /// The line of each changed entry in the file, as it was first found.
     lines: HashMap<String, Option<u64>>,
 }
 
@@ -239,6 +244,7 @@ impl Changes {
     }
 
     pub(super) fn add(&mut self, change: Change) {
+        self.lines.entry(change.uuid.clone()).or_insert(change.line);
         if self.noted.insert(change.clone()) {
             self.list.push(change);
         }
@@ -266,7 +272,7 @@ pub(super) fn set_in_message(json: &[u8], key: &str, value: &str) -> Vec<u8> {
     patch::set_in_document(json, &["message", key], value).unwrap_or_else(|_| json.to_vec())
 }
 
-/// Returns the fields that every entry of a session has, as members behind others.
+/// Returns the fields that every entry of a session has, as further members.
 pub(super) fn common_fields(entry: &[u8]) -> String {
     let mut fields = String::new();
     let Some(entry) = Value::new(entry) else { return fields };

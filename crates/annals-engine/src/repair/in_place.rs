@@ -1,13 +1,13 @@
 //! Files that are too large are written anew, without what a resumed session does not need.
 //!
-//! Each entry stands in the new file once, where it first stood and as it was written last. Damaged lines are left out, and so are messages
+//! Each entry is in the new file once, where it was first and as it was written last. Damaged lines are left out, and so are messages
 //! before the last compaction that it did not keep: Claude Code does not send them. Records, such as titles, messages without a uuid, and
 //! everything after the compaction, branches too, are kept. The old file is kept as a backup.
 
 use std::collections::HashSet;
 
 use annals_transcript::json::Value;
-use annals_transcript::session::Session;
+use annals_transcript::session::{Node, Session};
 
 use super::plan::{evaluation_of, json_of};
 use crate::analysis::Analysis;
@@ -36,7 +36,7 @@ fn without_ballast(repaired: &[u8], analysis: &Analysis<'_>) -> Vec<u8> {
     for (index, node) in analysis.session.nodes().iter().enumerate() {
         let item = node.id.filter(|_| node.kind.is_message()).and_then(|id| graph.item(id));
         let json = match item {
-            // The last message stays behind the others, because Claude Code continues from the last line.
+            // The last message stays after the others, because Claude Code continues from the last line.
             Some(item) if item == analysis.wanted.leaf && Some(index) != last_of_leaf => continue,
             Some(item) if is_kept[item] && !std::mem::replace(&mut is_written[item], true) => {
                 json_of(repaired, graph.node(item))
@@ -60,11 +60,12 @@ fn without_ballast(repaired: &[u8], analysis: &Analysis<'_>) -> Vec<u8> {
 
 /// Returns the contents of all messages that have a uuid, if there are messages without one.
 fn contents_of_named_messages(repaired: &[u8], analysis: &Analysis<'_>) -> HashSet<Vec<u8>> {
-    let messages = || analysis.session.nodes().iter().filter(|node| node.kind.is_prompt_or_reply());
-    if messages().all(|node| node.id.is_some()) {
+    let messages = analysis.session.nodes().iter().filter(|node| node.kind.is_prompt_or_reply());
+    let (named, unnamed): (Vec<&Node>, Vec<&Node>) = messages.partition(|node| node.id.is_some());
+    if unnamed.is_empty() {
         return HashSet::new();
     }
-    messages().filter(|node| node.id.is_some()).map(|node| content_of(&json_of(repaired, node))).collect()
+    named.into_iter().map(|node| content_of(&json_of(repaired, node))).collect()
 }
 
 /// Returns what identifies a message besides its uuid: its time and its `message`.

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use annals_transcript::json::{Value, quote};
-use annals_transcript::session::Node;
 use annals_transcript::{Flag, Kind};
 
 use super::edits::{ChangeKind, Edits, RelinkReason, set, time_text};
@@ -74,7 +73,7 @@ impl Attempt<'_, '_> {
         if level == Level::Links {
             return line;
         }
-        // Lines of a reply that were added behind it come before what follows it, and the leaf stays last.
+        // Lines of a reply that were added after it come before what follows it, and the leaf stays last.
         if let Some(at) = line.iter().position(|&item| item == self.wanted().leaf) {
             let after: Vec<ItemIndex> = line.drain(at + 1..).collect();
             line.splice(at..at, after);
@@ -165,8 +164,8 @@ impl Attempt<'_, '_> {
 
     /// Returns a `last-prompt` that names the leaf: a copy of the last one of the file.
     fn last_prompt(&self, leaf: &str) -> Vec<u8> {
-        let is_last_prompt = |node: &&Node| node.kind == Kind::LastPrompt && node.is_read_by_claude_code();
-        let old = self.session().nodes().iter().rfind(is_last_prompt).map(|node| self.planner.json_of(node));
+        let mut records = self.session().nodes().iter().filter(|node| node.kind == Kind::LastPrompt);
+        let old = records.rfind(|node| node.is_read_by_claude_code()).map(|node| self.planner.json_of(node));
         let old = old.unwrap_or_else(|| {
             let json = self.json(&Edits::default(), self.wanted().leaf);
             let session = Value::new(&json).and_then(|entry| entry.text("sessionId")).unwrap_or_default();

@@ -68,8 +68,8 @@ impl Attempt<'_, '_> {
 
     /// Returns whether [`Attempt::mend_content`] finds something better.
     pub(super) fn can_mend_content(&self, from: &(Edits, Evaluation)) -> bool {
-        let improves = |mended: (Edits, Evaluation)| mended.1.score() < from.1.score();
-        FIXES_TO_TRY.into_iter().any(|fixes| self.fixed(fixes, from).is_some_and(improves))
+        let mut mended = FIXES_TO_TRY.into_iter().filter_map(|fixes| self.fixed(fixes, from));
+        mended.any(|mended| mended.1.score() < from.1.score())
     }
 
     /// Carries out fixes one after the other; `None` if one of them changes nothing.
@@ -119,9 +119,12 @@ fn fix_copies(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) ->
     !now.copies.is_empty()
 }
 
+fn is_call_or_result(block: &BlockSpan) -> bool {
+    block.kind == BlockKind::ToolUse || is_result(block)
+}
+
 /// Gives calls whose id another call has an id of their own, together with their results.
 fn fix_repeated_calls(attempt: &Attempt<'_, '_>, edits: &mut Edits, now: &Evaluation) -> bool {
-    let is_call_or_result = |block: &BlockSpan| block.kind == BlockKind::ToolUse || is_result(block);
     let is_needed = now.missing.iter().any(|missing| {
         let blocks = attempt.blocks(missing.item);
         missing.blocks.iter().any(|&block| blocks.get(block).is_some_and(is_call_or_result))
@@ -304,10 +307,7 @@ impl Results {
         let time = time_text(time.unwrap_or(0));
         let entry = new_user_entry(fields, &uuid, Some(attempt.uuid(call)), &time, &block, false);
         edits.put(&uuid, entry, ChangeKind::Result, None);
-        let is_result = |item: ItemIndex| {
-            attempt.node(item).kind == Kind::User && attempt.session().has_results(attempt.node(item))
-        };
-        if let Some(next) = follower.filter(|&next| !is_result(next)) {
+        if let Some(next) = follower.filter(|&next| !attempt.is_result(next)) {
             let changed = set(&attempt.json(edits, next), "parentUuid", &quote(&uuid));
             let reason = RelinkReason::BehindResult;
             attempt.change(edits, next, changed, ChangeKind::Relink { reason });

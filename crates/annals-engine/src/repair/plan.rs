@@ -9,14 +9,15 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
-use annals_transcript::Entry;
 use annals_transcript::chain::Chain;
 use annals_transcript::json::Value;
 use annals_transcript::model::Role;
 use annals_transcript::session::{BlockSpan, Node, Session};
+use annals_transcript::{Entry, Kind};
 
 use super::edits::{Change, ChangeKind, Changes, Edits, on_one_line};
 use super::linking::Level;
+use super::view_diff::ViewDiff;
 use super::{in_place, unnamed};
 use crate::analysis::graph::{Graph, ItemIndex, Places};
 use crate::analysis::wanted::Wanted;
@@ -51,6 +52,8 @@ pub struct Plan {
     pub left_out: usize,
     /// The other conversations of the file.
     pub branches: Vec<Branch>,
+    /// How the messages change that Claude Code restores.
+    pub diff: ViewDiff,
 }
 
 impl Plan {
@@ -68,6 +71,17 @@ const MAX_ROUNDS: usize = 4;
 
 /// Plans the repair of a transcript.
 pub fn plan(file: &[u8], options: &RepairOptions) -> Plan {
+    let plan = plan_without_diff(file, options);
+    let after = match &plan.rewritten {
+        _ if plan.is_empty() => return plan,
+        Some(rewritten) => Cow::Borrowed(&rewritten[..]),
+        None => Cow::Owned([file, &plan.appended].concat()),
+    };
+    Plan { diff: ViewDiff::between(file, &after), ..plan }
+}
+
+/// Plans the repair of a transcript for callers that show no difference.
+pub(crate) fn plan_without_diff(file: &[u8], options: &RepairOptions) -> Plan {
     let mut bytes = file.to_vec();
     let mut changes = Changes::default();
     let mut first: Option<Plan> = None;
@@ -99,13 +113,13 @@ fn planned(file: &[u8], options: &RepairOptions) -> Plan {
     planner.plan(&read(file, &planner.named_lines))
 }
 
-/// Reads a file with lines behind it.
+/// Reads a file with lines appended to it.
 fn read(file: &[u8], appended: &[u8]) -> Session {
     Session::read(file.chain(appended)).unwrap_or_default()
 }
 
 /// Returns whether the plan of a repair would not be empty, without making the plan. `evaluation` is that of the analysis, whose session is the whole
-/// transcript. `None` if only a plan can tell: then there are entries that Claude Code does not read.
+/// transcript. `None` if only a plan can decide: then there are entries that Claude Code does not read.
 pub(crate) fn has_work(
     source: &dyn Source,
     analysis: &Analysis<'_>,
@@ -150,7 +164,7 @@ thread_local! {
 /// One attempt to repair a file.
 pub(super) struct Planner<'b> {
     file: &'b dyn Source,
-    /// The lines of entries that had no uuid or no type. They stand behind the file.
+    /// The lines of entries that had no uuid or no type. They follow the file.
     named_lines: Vec<u8>,
     pub(super) named: Edits,
     places: Places,
@@ -204,6 +218,7 @@ impl<'b> Planner<'b> {
             after: analysis.view(&after),
             left_out,
             branches: analysis.branches(),
+            diff: ViewDiff::default(),
         }
     }
 
@@ -219,7 +234,7 @@ impl<'b> Planner<'b> {
         Some((present.view(&evaluation), left_out))
     }
 
-    /// Returns a part of the file, or of the lines behind it.
+    /// Returns a part of the file, or of the lines after it.
     fn span(&self, offset: u64, length: u64) -> Cow<'_, [u8]> {
         match offset.checked_sub(self.file.length()) {
             None => self.file.span(offset, length),
@@ -233,7 +248,7 @@ impl<'b> Planner<'b> {
         on_one_line(Entry::new(&bytes).body().map_or(&[][..], Value::bytes))
     }
 
-    /// Returns what the rules say about a block of the file or of lines behind it. Every plan asks for the blocks of the file again.
+    /// Returns what the rules say about a block of the file or of lines after it. Every plan asks for the blocks of the file again.
     fn verdict(&self, appended: &[u8], block: &BlockSpan, role: Role, is_of_entry: bool) -> Verdict {
         if let Some(offset) = block.offset.checked_sub(self.file.length()) {
             return Verdict::of(role, span(appended, offset, block.length));
@@ -369,13 +384,9 @@ impl<'a, 's> Attempt<'a, 's> {
             return false;
         }
         let start = self.wanted().compaction.map_or(0, |start| self.graph().position(start));
-        let only = |one: &Evaluation, other: &Evaluation| -> Vec<usize> {
-            let items = (0..one.restored.len()).filter(|&item| one.restored[item] && !other.restored[item]);
-            items.map(|item| self.graph().position(item)).collect()
-        };
-        let lost: Vec<usize> =
-            only(before, after).into_iter().filter(|&position| position >= start).collect();
-        let won = only(after, before);
+        let mut lost = self.restored_only_in(before, after);
+        lost.retain(|&position| position >= start);
+        let won = self.restored_only_in(after, before);
         match won.len().cmp(&lost.len()) {
             Ordering::Less => true,
             Ordering::Equal => won.iter().min() < lost.iter().max(),
@@ -383,7 +394,13 @@ impl<'a, 's> Attempt<'a, 's> {
         }
     }
 
-    /// Reads the file with lines behind it as Claude Code would, and compares with the conversation that is wanted.
+    /// Returns the positions of the messages that one evaluation restores and the other does not.
+    fn restored_only_in(&self, one: &Evaluation, other: &Evaluation) -> Vec<usize> {
+        let items = (0..one.restored.len()).filter(|&item| one.restored[item] && !other.restored[item]);
+        items.map(|item| self.graph().position(item)).collect()
+    }
+
+    /// Reads the file with lines appended to it as Claude Code would, and compares with the conversation that is wanted.
     fn evaluate(&self, appended: &[u8]) -> Evaluation {
         let verdict = |block: &BlockSpan, role: Role, is_of_entry: bool| {
             self.planner.verdict(appended, block, role, is_of_entry)
@@ -408,7 +425,7 @@ impl<'a, 's> Attempt<'a, 's> {
         edits.appended(ends_in_newline(self.planner.file), leaf.as_deref())
     }
 
-    /// Puts the leaf behind the other lines.
+    /// Puts the leaf after the other lines.
     pub(super) fn end(&self, edits: &mut Edits) {
         let leaf = self.wanted().leaf;
         edits.end_with(self.uuid(leaf), self.line_of(leaf));
@@ -428,10 +445,18 @@ impl<'a, 's> Attempt<'a, 's> {
         json
     }
 
-    /// Returns the line of an item in the file.
+    /// Returns whether an item answers a call.
+    pub(super) fn is_result(&self, item: ItemIndex) -> bool {
+        self.node(item).kind == Kind::User && self.session().has_results(self.node(item))
+    }
+
+    /// Returns the line of an item in the file. That of a message without a uuid is the line that the repair names.
     pub(super) fn line_of(&self, item: ItemIndex) -> Option<u64> {
         let node = self.node(item);
-        (node.at.offset < self.planner.file.length()).then_some(node.at.line)
+        if node.at.offset < self.planner.file.length() {
+            return Some(node.at.line);
+        }
+        self.planner.named.line_of(self.uuid(item))
     }
 
     pub(super) fn uuid(&self, item: ItemIndex) -> &str {

@@ -55,13 +55,12 @@ impl Receipt {
                 )
             })
             .collect();
-        let state = |length: u64, hash: &str| format!("{{\"length\":{length},\"sha256\":{}}}", quote(hash));
         let json = format!(
             "{{\"session\":{session},\"path\":{path},\"repairedAt\":{},\"backup\":{},\"before\":{},\"after\":{},\"changes\":[{}]}}\n",
             quote(&format!("{now:.3}")),
             backup.as_deref().map_or_else(|| "null".to_owned(), quote),
-            state(length_before, &hash_before),
-            state(length_after, &hash_after),
+            state_json(length_before, &hash_before),
+            state_json(length_after, &hash_after),
             changes.join(","),
         );
         Self {
@@ -135,11 +134,8 @@ impl Receipt {
 
     fn parse(json: &str) -> Option<Self> {
         let value = Value::new(json.as_bytes())?;
-        let state = |key: &str| {
-            let state = value.get(key)?;
-            Some((state.number("length")?, state.text("sha256")?.into_owned()))
-        };
-        let ((length_before, hash_before), (length_after, hash_after)) = (state("before")?, state("after")?);
+        let (length_before, hash_before) = state_of(value.get("before")?)?;
+        let (length_after, hash_after) = state_of(value.get("after")?)?;
         Some(Self {
             name: String::new(),
             json: String::new(),
@@ -177,11 +173,11 @@ fn paths_of(engine: &Engine, file: &TranscriptFile) -> Vec<PathBuf> {
     let own = format!("{}.", key(file.session.as_deref(), &file.path));
     let entries = fs::read_dir(engine.home().repairs()).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.path());
-    let is_receipt = |path: &PathBuf| {
+    let receipts = names.filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(&own) && name.ends_with(".json")
-    };
-    let mut paths: Vec<PathBuf> = names.filter(is_receipt).collect();
+    });
+    let mut paths: Vec<PathBuf> = receipts.collect();
     paths.sort();
     paths
 }
@@ -254,6 +250,16 @@ fn key(session: Option<&str>, transcript: &Path) -> String {
     let path = resolve(folder).join(name);
     let path = &hash(path.to_string_lossy().as_bytes())[..16];
     session.map_or_else(|| path.to_owned(), |session| format!("{session}.{path}"))
+}
+
+/// Returns the length and the hash of a file as a receipt has them.
+fn state_json(length: u64, hash: &str) -> String {
+    format!("{{\"length\":{length},\"sha256\":{}}}", quote(hash))
+}
+
+/// Returns the length and the hash of a file from a receipt.
+fn state_of(state: Value<'_>) -> Option<(u64, String)> {
+    Some((state.number("length")?, state.text("sha256")?.into_owned()))
 }
 
 /// Returns the first bytes of a file, if it has so many.

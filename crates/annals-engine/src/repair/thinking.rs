@@ -1,4 +1,4 @@
-//! Reasoning behind what a repair changes: the API accepts it only while everything before it is as it was.
+//! Reasoning after what a repair changes: the API accepts it only while everything before it is as it was.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::plan::Attempt;
 use crate::analysis::{Evaluation, wanted};
 
 impl Attempt<'_, '_> {
-    /// Removes reasoning behind the first change: it is only accepted while everything before it is as it was. If the user asks for it, all is
+    /// Removes reasoning after the first change: it is only accepted while everything before it is as it was. If the user asks for it, all is
     /// removed.
     pub(super) fn without_thinking(&self, best: (Edits, Evaluation)) -> (Edits, Evaluation) {
         let Some(from) = self.first_changed(&best.0) else { return best };
@@ -53,22 +53,26 @@ impl Attempt<'_, '_> {
         if edits.is_empty() {
             return None;
         }
-        let is_new = |kind: &ChangeKind| matches!(kind, ChangeKind::Result | ChangeKind::FirstPrompt);
         let has_new = edits.changes().iter().any(|change| is_new(&change.kind));
-        let is_changed = |kind: &ChangeKind| match kind {
-            ChangeKind::Content { .. } | ChangeKind::Result | ChangeKind::FirstPrompt => true,
-            ChangeKind::Relink { reason } => has_new && reason.follows_new_entry(),
-            _ => false,
-        };
-        let changed: HashSet<&str> = edits
-            .changes()
-            .iter()
-            .filter(|change| is_changed(&change.kind))
-            .map(|change| &*change.uuid)
-            .collect();
+        let changes = edits.changes().iter().filter(|change| is_other_content(&change.kind, has_new));
+        let uuids: HashSet<&str> = changes.map(|change| &*change.uuid).collect();
         self.wanted()
             .entries
             .iter()
-            .position(|&item| changed.contains(self.uuid(item)) || wanted::follows_a_gap(self.graph(), item))
+            .position(|&item| uuids.contains(self.uuid(item)) || wanted::follows_a_gap(self.graph(), item))
+    }
+}
+
+/// Returns whether a change adds an entry.
+fn is_new(change: &ChangeKind) -> bool {
+    matches!(change, ChangeKind::Result | ChangeKind::FirstPrompt)
+}
+
+/// Returns whether with a change the model reads something else than before. `has_new` says whether entries are added.
+fn is_other_content(change: &ChangeKind, has_new: bool) -> bool {
+    match change {
+        ChangeKind::Content { .. } | ChangeKind::Result | ChangeKind::FirstPrompt => true,
+        ChangeKind::Relink { reason } => has_new && reason.follows_new_entry(),
+        _ => false,
     }
 }

@@ -42,10 +42,10 @@ const MOST_SEARCHED: usize = 64;
 /// Of larger files Claude Code reads only a part (`CHAIN.md`, 2.0a).
 const LARGE: usize = 5 << 20;
 
-/// A message that names one that lost its uuid is among so many behind it. Without a limit, the work would not be linear.
+/// A message that names one that lost its uuid is among so many after it. Without a limit, the work would not be linear.
 const MOST_BEHIND: usize = 256;
 
-/// What has to be known about a message to tell whether it hangs on a line before it that lost its uuid.
+/// What has to be known about a message to decide whether its parent is a line before it that lost its uuid.
 struct Message {
     place: u64,
     parent: Option<String>,
@@ -67,7 +67,6 @@ impl Step {
     fn of(body: Value<'_>) -> Self {
         let message = body.get("message");
         let kind = body.text("type").or_else(|| message?.text("role")).unwrap_or_default();
-        let is_result = |block: Value<'_>| block.text("type").is_some_and(|kind| kind == "tool_result");
         match &*kind {
             "assistant" => {
                 let id = message.and_then(|message| message.text("id"));
@@ -82,6 +81,10 @@ impl Step {
             _ => Step::Within,
         }
     }
+}
+
+fn is_result(block: Value<'_>) -> bool {
+    block.text("type").is_some_and(|kind| kind == "tool_result")
 }
 
 #[derive(Default)]
@@ -215,8 +218,8 @@ impl Unnamed {
             && reply_of(body).is_some_and(|reply| self.replies.contains(&reply))
     }
 
-    /// Returns the uuid that a message had, if a message behind it names it. The search ends where the conversation goes on without the
-    /// message: a later parent that is not in the file is another message, and what stands between them would be lost.
+    /// Returns the uuid that a message had, if a message after it names it. The search ends where the conversation goes on without the
+    /// message: a later parent that is not in the file is another message, and what is between them would be lost.
     fn lost_uuid_of(&self, body: Value<'_>, place: u64) -> Option<String> {
         let own_step = Step::of(body);
         let first = self.messages.partition_point(|message| message.place <= place);

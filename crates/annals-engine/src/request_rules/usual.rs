@@ -91,11 +91,14 @@ impl From<bool> for Usual {
 
 fn is_usual_call(block: Value<'_>) -> bool {
     let [id, name, input] = members(block, ["id", "name", "input"]);
-    // Claude Code sends this name as another one.
-    let is_usual_name = |name: &str| is_plain_name(name) && name.len() <= LONGEST_NAME && name != "Task";
     plain_text(id).is_some_and(is_plain_name)
         && plain_text(name).is_some_and(is_usual_name)
         && input.is_some_and(Value::is_object)
+}
+
+/// Returns whether a tool has a valid name. Claude Code sends `Task` as another name.
+fn is_usual_name(name: &str) -> bool {
+    is_plain_name(name) && name.len() <= LONGEST_NAME && name != "Task"
 }
 
 fn is_usual_result(block: Value<'_>) -> bool {
@@ -116,8 +119,8 @@ fn is_visible_text(inner: Value<'_>) -> bool {
     while let [b' ', after @ ..] | [b'\\', b'n' | b'r' | b't', after @ ..] = rest {
         rest = after;
     }
-    let is_visible = |first: &u8| first.is_ascii_graphic() && *first != b'\\';
-    plain_text(kind) == Some("text") && rest.first().is_some_and(is_visible)
+    let is_visible = rest.first().is_some_and(|&first| first.is_ascii_graphic() && first != b'\\');
+    is_visible && plain_text(kind) == Some("text")
 }
 
 /// Returns members of an object, in one pass. Of several members with the same key the last one counts. Nothing is found if a key is

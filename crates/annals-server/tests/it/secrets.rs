@@ -56,6 +56,7 @@ fn requests() -> Vec<(&'static str, Value)> {
             ("history/agents", json!({})),
             ("history/files", json!({})),
             ("history/check", json!({})),
+            ("history/repair", json!({})),
             ("history/context", json!({})),
         ] {
             let mut params = more;
@@ -73,7 +74,7 @@ fn with_reveal(params: &Value) -> Value {
 }
 
 /// The methods that [`requests`] does not have.
-const NOT_REQUESTED: [Method; 18] = [
+const NOT_REQUESTED: [Method; 17] = [
     // It needs the copy of a file: see `versions_of_files_are_masked`.
     Method::HistoryFile,
     // They need the revision of a skeleton: see `rows_and_parts_are_masked`.
@@ -94,7 +95,6 @@ const NOT_REQUESTED: [Method; 18] = [
     Method::HistoryUnarchive,
     Method::HistoryRestore,
     Method::HistoryStatus,
-    Method::HistoryRepair,
     Method::HistoryLineage,
     Method::HistoryCopies,
 ];

@@ -102,6 +102,7 @@ fn print(
         }
         output::paragraph(out, &format!("  before: Claude Code {}", restored(&plan.before)))?;
         output::paragraph(out, &format!("  after:  Claude Code {}", restored(&plan.after)))?;
+        output::view_diff::print(out, &plan.diff, output::columns())?;
     }
     if plan.left_out > 0 {
         let messages = output::count(plan.left_out, "message");
@@ -139,7 +140,7 @@ fn print(
     Ok(())
 }
 
-/// Returns the options of a plan as they are written behind the name of the session.
+/// Returns the options of a plan as they are written after the name of the session.
 fn chosen(options: &RepairOptions) -> String {
     let branch = options.branch.as_ref().map(|branch| format!(" --branch {}", clean(branch)));
     let strip = if options.strip_thinking { " --strip-thinking" } else { "" };

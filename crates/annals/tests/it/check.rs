@@ -29,7 +29,7 @@ fn problems_are_named_with_line_and_cost() {
     bad.jsonl
       line 1: info: same uuid as line 7; no effect: both lines have the same content
       line 5: info: blank line; no effect
-      line 6: error: NUL bytes instead of text; what should stand here was never written
+      line 6: info: NUL bytes instead of text; nothing can be read here; Claude Code restores all other messages
       line 7: info: object glued behind other bytes on one line; costs no message: Claude Code restores the conversation without it
       line 7: info: same uuid as line 7; no effect: both lines have the same content
       line 8: error: beginning of the object is lost; the entry is lost
@@ -128,6 +128,37 @@ fn the_plan_of_a_branch_says_how_many_messages_it_leaves_out() {
     assert!(plan.contains(r#""leftOut":1,"#), "{plan}");
     let plan = annals(&home, &["repair", "s.jsonl", "--json"]).stdout;
     assert!(!plan.contains("leftOut"), "{plan}");
+}
+
+#[test]
+fn a_plan_shows_the_messages_before_and_after_as_a_difference() {
+    let home = small_home();
+    let lines = Transcript::session("s").user("u1", "One").assistant("a1", |reply| reply.text("Yes."));
+    let lines = lines.user("u2", "Two").at("2026-03-02T10:00:00Z").after("gone");
+    home.write("s.jsonl", lines.assistant("a2", |reply| reply.thinking("Hm").text("No.")).to_string());
+    let plan = annals(&home, &["repair", "s.jsonl"]).stdout;
+    assert_snapshot!(plan, @"
+    s.jsonl
+      line 4: relink: its parent is not in the file; it continues the message before it
+      line 4: leaf: it is the last message; it becomes the last line, so that Claude Code continues from it
+      line 4: content: a request with it would be refused (thinking-signature)
+      before: Claude Code restores 1 message and loses 3; the request would be refused: reasoning without a valid signature, the conversation begins with a reply
+      after:  Claude Code restores 4 messages
+      by line: 0 messages that stay, 1 removed (-), 4 added (+)
+    - 4 assistant  [thinking] No.
+    + 1 user       One
+    + 2 assistant  Yes.
+    + 3 user       Two
+    + 4 assistant  No.
+    nothing was changed; `annals repair s.jsonl --apply` does it
+    ");
+    let plan = annals(&home, &["repair", "s.jsonl", "--json"]).stdout;
+    assert!(plan.contains(r#""diff":{"same":0,"removed":1,"added":4,"rows":[{"change":"removed","role":"assistant","uuid":"a2","line":4,"parts":[{"kind":"thinking","beginning":""},{"kind":"text","beginning":"No."}]},"#), "{plan}");
+    annals(&home, &["repair", "s.jsonl", "--apply"]);
+    assert!(
+        !annals(&home, &["repair", "s.jsonl", "--json"]).stdout.contains("diff"),
+        "nothing changes any more"
+    );
 }
 
 #[test]
