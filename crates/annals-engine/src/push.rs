@@ -277,7 +277,7 @@ impl Pusher {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(self.rewritten()),
             file => file.map_err(|error| Error::read(&self.path, error))?,
         };
-        let failed = |error| Error::read(&self.path, error);
+        let failed = Error::reading(&self.path);
         let state = FileState::from(file.metadata().map_err(failed)?);
         if !self.queue.read(&mut file, &state).map_err(failed)? {
             return Err(self.rewritten());
@@ -370,13 +370,12 @@ impl Pusher {
 
     /// Sends one entry and takes in the answer.
     fn put(&mut self, file: &mut File, index: usize) -> Result<Step, PushError> {
-        let failed = |error| Error::read(&self.path, error);
         // What a rewrite or a deletion has just removed must not be sent from the file that is still open.
-        let current = FileState::of(&self.path).map_err(failed)?;
+        let current = FileState::of(&self.path).map_err(Error::reading(&self.path))?;
         if current.is_none_or(|current| current.identity != self.queue.identity()) {
             return Err(self.rewritten());
         }
-        let body = self.queue.body(file, index).map_err(failed)?;
+        let body = self.queue.body(file, index).map_err(Error::reading(&self.path))?;
         let Some(body) = body else { return Err(self.rewritten()) };
         let key = self.queue.key(index);
         let entry = PutEntry { body: &body, after: self.queue.last_stored(), key: key.as_deref() };

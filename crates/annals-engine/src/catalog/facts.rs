@@ -5,6 +5,7 @@
 
 mod grown;
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -154,6 +155,16 @@ impl TitleSource {
 }
 
 impl Facts {
+    /// Returns whether the title has a text in it, whatever its case.
+    pub(super) fn has_in_title(&self, text: &str) -> bool {
+        self.title.as_ref().is_some_and(|title| has_in(&title.text, text))
+    }
+
+    /// Returns whether the first prompt has a text in it, whatever its case.
+    pub(super) fn has_in_prompt(&self, text: &str) -> bool {
+        self.first_prompt.as_ref().is_some_and(|prompt| has_in(prompt, text))
+    }
+
     /// Reads the facts of a transcript: from its two ends, or from more of it if the ends do not give all facts (LISTS 1.7).
     pub(super) fn read(transcript: &FoundTranscript, bound: ScanBound) -> io::Result<Self> {
         let (mut file, mut lite) = ends(transcript)?;
@@ -225,7 +236,6 @@ impl Facts {
         transcript: &FoundTranscript,
         bound: ScanBound,
     ) -> io::Result<Self> {
-        let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
         let first_prompt = lite.first_prompt.as_deref().map(beginning);
         let mut title = given_title(&lite);
         let mut has_open_summary = false;
@@ -240,7 +250,7 @@ impl Facts {
                 (first_reply, TitleSource::Reply),
             ]);
         }
-        let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
+        let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(Cow::into_owned);
         let cwds = Cwds::new(lite.cwd.take(), lite.last_cwd.take(), moved_to);
         Ok(Self {
             kind: kind(&lite),
@@ -249,7 +259,7 @@ impl Facts {
             created_at: lite.first_at.and_then(to_the_millisecond),
             updated_at: lite.last_at.and_then(to_the_millisecond),
             permission_mode: lite.permission_mode.take(),
-            tag: not_blank(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
+            tag: not_blank(lite.last::<Tag>().and_then(|record| record.tag()).map(Cow::into_owned)),
             cwd: cwds.of_session(&transcript.path),
             cwds,
             first_prompt,
@@ -324,13 +334,26 @@ impl Cwds {
     /// transcript is named after the last one and not after the first, the session was moved without a record, and the last
     /// one counts (LISTS 2.2).
     pub(super) fn of_session(&self, path: &Path) -> Option<String> {
-        let key = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        let names_folder =
-            |cwd: &Option<String>| cwd.as_ref().is_some_and(|cwd| project_above(cwd, &key()).is_some());
         let Self { first, elsewhere, moved_to } = self;
-        let is_moved = || names_folder(elsewhere) && !names_folder(first);
-        moved_to.clone().or_else(|| if is_moved() { elsewhere.clone() } else { first.clone() })
+        if moved_to.is_some() {
+            return moved_to.clone();
+        }
+        let is_moved =
+            is_in_folder_of(elsewhere.as_deref(), path) && !is_in_folder_of(first.as_deref(), path);
+        if is_moved { elsewhere.clone() } else { first.clone() }
     }
+}
+
+/// Returns whether a transcript lies in the folder that is named after a working directory, or after one above it.
+fn is_in_folder_of(cwd: Option<&str>, transcript: &Path) -> bool {
+    let Some(cwd) = cwd else { return false };
+    let key = transcript.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    project_above(cwd, &key).is_some()
+}
+
+/// Returns whether a text has another in it, whatever its case.
+fn has_in(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
 }
 
 /// Rounds a time to what the store keeps, so that stored and newly read facts are sorted alike.
@@ -367,8 +390,7 @@ fn lacks_facts(lite: &Lite, file: &File, path: &Path) -> bool {
         || !lite.tail_has_messages
         || lite.last_at.is_none()
         || lite.first_prompt.is_none();
-    let may_lack_title = || may_hide_a_title(lite) && title_beside(path).is_none();
-    !lite.whole && (lacks_any || may_lack_title()) && !is_sparse(file)
+    !lite.whole && (lacks_any || may_hide_a_title(lite) && title_beside(path).is_none()) && !is_sparse(file)
 }
 
 /// Returns whether a line starts at an offset of a file.

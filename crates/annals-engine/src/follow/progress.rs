@@ -46,8 +46,8 @@ impl ReportProgress {
     /// is a sparse file searched.
     pub(super) fn at_end(path: &Path, state: FileState) -> Self {
         let tail = if is_at_rest(&state) { None } else { search_end(path, &state).ok().flatten() };
-        let unsearched = || Tail::new(Checkpoint::new(state.identity, state.length, None));
-        Self { tail: tail.unwrap_or_else(unsearched), stamp: Some(stamp(&state)), report: None }
+        let tail = tail.unwrap_or_else(|| Tail::new(Checkpoint::new(state.identity, state.length, None)));
+        Self { tail, stamp: Some(stamp(&state)), report: None }
     }
 
     /// Returns the transcript.
