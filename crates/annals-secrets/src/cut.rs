@@ -24,12 +24,9 @@ const LENGTH: usize = 120;
 const ENDINGS: [&str; 3] = ["", ".eyJaQ7fZk2mX9rT4w8B3cLs.aQ7fZk2mX9rT4w8B3cLs", "@host"];
 
 static CONTINUATIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let with_ending = |alphabet: &str, ending: &str| {
-        alphabet.chars().cycle().take(LENGTH).chain(ending.chars()).collect::<String>()
-    };
-    ALPHABETS
-        .iter()
-        .flat_map(|alphabet| ENDINGS.iter().map(move |ending| with_ending(alphabet, ending)))
+    let pairs = ALPHABETS.iter().flat_map(|alphabet| ENDINGS.iter().map(move |ending| (alphabet, ending)));
+    pairs
+        .map(|(alphabet, ending)| alphabet.chars().cycle().take(LENGTH).chain(ending.chars()).collect())
         .collect()
 });
 
@@ -40,9 +37,12 @@ const LONG_REACH: usize = 1024;
 
 /// Returns whether a text may have been cut after so many characters.
 pub(crate) fn may_be_cut(text: &[u8], longest: usize) -> bool {
-    let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
-    let has_length = || text.len() - text.iter().filter(is_continuation).count() >= longest;
-    text.ends_with("…".as_bytes()) || text.len() >= longest && has_length()
+    text.ends_with("…".as_bytes()) || text.len() >= longest && count_characters(text) >= longest
+}
+
+/// Returns how many characters UTF-8 has.
+fn count_characters(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl Masker {
@@ -84,15 +84,17 @@ impl Masker {
 
     /// Returns whether a match at a keyword may go on to the end of a text.
     fn may_reach_end(&self, text: &str, hit: Hit) -> bool {
-        let blanks = || text.as_bytes()[hit.offset..].iter().filter(|byte| byte.is_ascii_whitespace());
         let rule = &self.rules[hit.rule];
-        rule.reach > LONG_REACH || rule.ends.is_some() || blanks().nth(MOST_BLANKS).is_none()
+        let mut blanks = text.as_bytes()[hit.offset..].iter().filter(|byte| byte.is_ascii_whitespace());
+        rule.reach > LONG_REACH || rule.ends.is_some() || blanks.nth(MOST_BLANKS).is_none()
     }
 
     /// Returns where a secret begins that the rule of a keyword finds in some continuation of a text.
     fn start_of_cut_secret(&self, text: &str, hit: Hit) -> Option<usize> {
-        let is_cut = |found: &Match| found.secret.start < text.len() && found.secret.end > text.len();
-        Some(self.match_continued(text, hit, is_cut)?.secret.start)
+        let found = self.match_continued(text, hit, |found| {
+            found.secret.start < text.len() && found.secret.end > text.len()
+        });
+        Some(found?.secret.start)
     }
 
     /// Returns a secret that the rule of a keyword finds in some continuation of a text.
@@ -122,8 +124,8 @@ impl Masker {
                 let more: String = alphabet.chars().cycle().take(missing).collect();
                 let continued = format!("{text}{more}{}{}", rule.keywords[0], "1".repeat(4));
                 let keyword = text.len() + missing;
-                let is_whole = |found: &Match| found.accepted && found.secret.start == start;
-                rule.match_keyword_at_cut(&continued, keyword).filter(is_whole).map(|_| (start, index))
+                let found = rule.match_keyword_at_cut(&continued, keyword)?;
+                (found.accepted && found.secret.start == start).then_some((start, index))
             })
         });
         found.min_by_key(|(_, rule)| self.rules[*rule].before.0)

@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memchr::{memchr2, memmem};
 
+use crate::block::is_mixed;
 use crate::boundary::whole_json_escapes;
 use crate::cut::may_be_cut;
 use crate::masker::Masker;
@@ -116,11 +117,9 @@ impl Masker {
         for chunk in bytes.utf8_chunks() {
             // Where such a part begins, nobody knows whether it is in a string.
             let (secrets, seen_here) = self.scan(chunk.valid(), Form::Text);
-            let moved = |range: Range<usize>| range.start + offset..range.end + offset;
-            found.extend(secrets.into_iter().map(|secret| Candidate {
-                matched: moved(secret.matched),
-                secret: moved(secret.secret),
-                rule: secret.rule,
+            found.extend(secrets.into_iter().map(|mut secret| {
+                secret.move_by(offset);
+                secret
             }));
             seen.join(seen_here, offset);
             offset += chunk.valid().len() + chunk.invalid().len();
@@ -391,13 +390,17 @@ impl Rewrite<'_> {
     /// Returns which line of a key a string has last; `None` if it has neither the first nor the last one. A mark may
     /// have replaced the last line, so it counts as one: masking masked JSON must not find more.
     fn key_at_end(&self, line: &[u8]) -> Option<KeyLine> {
-        let is_end = |text: &[u8]| ends_key(text) || !mark::marks(text, &self.masker.rules).is_empty();
         let begins = KEY_BEGINS.iter().filter_map(|begin| memmem::rfind(line, begin));
-        let Some(begin) = begins.max() else { return is_end(line).then_some(KeyLine::Last) };
+        let Some(begin) = begins.max() else { return self.may_end_key(line).then_some(KeyLine::Last) };
         let behind = &line[begin..];
         let is_private = !behind.starts_with(KEY_FIRST) || memmem::find(behind, KEY_LINE).is_some();
-        let is_open = is_private && !is_end(behind);
+        let is_open = is_private && !self.may_end_key(behind);
         Some(if is_open { KeyLine::First } else { KeyLine::Last })
+    }
+
+    /// Returns whether a text has the last line of a key, or a mark that may have replaced it.
+    fn may_end_key(&self, text: &[u8]) -> bool {
+        ends_key(text) || !mark::marks(text, &self.masker.rules).is_empty()
     }
 
     /// Returns whether the string behind this one is a line of a private key.
@@ -457,11 +460,11 @@ impl Rewrite<'_> {
     fn found_in(&mut self, range: &Range<usize>, is_key: bool) -> Vec<Candidate> {
         let before = self.found.iter().take_while(|found| found.secret.end <= range.start).count();
         let found = &self.found[before..];
-        let is_here = |found: &&Candidate| {
-            found.secret.start < range.end
-                && (!is_key || range.start <= found.secret.start && found.secret.end <= range.end)
-        };
-        let here: Vec<_> = found.iter().take_while(is_here).cloned().collect();
+        let here = found.iter().take_while(|found| {
+            let is_inside = range.start <= found.secret.start && found.secret.end <= range.end;
+            found.secret.start < range.end && (!is_key || is_inside)
+        });
+        let here: Vec<_> = here.cloned().collect();
         self.found = &found[here.len()..];
         here
     }
@@ -471,9 +474,10 @@ impl Rewrite<'_> {
         if range.is_empty() {
             return range;
         }
-        let at = |offset: usize| offset - string.start;
-        let whole = whole_json_escapes(&self.json[string.clone()], at(from), at(range.start)..at(range.end));
-        string.start + whole.start..string.start + whole.end
+        let start = string.start;
+        let inside = range.start - start..range.end - start;
+        let whole = whole_json_escapes(&self.json[string.clone()], from - start, inside);
+        start + whole.start..start + whole.end
     }
 
     fn mask(&mut self, range: Range<usize>, text: String) {
@@ -494,11 +498,11 @@ impl Rewrite<'_> {
     /// Returns whether the form keeps a value as it is.
     fn is_kept(&self, value: &Range<usize>) -> bool {
         let key = &self.json[self.key()];
-        let is = |keys: &[&str]| keys.iter().any(|other| other.as_bytes() == key);
         let is_free = self.stack.last().is_some_and(|frame| frame.is_free);
+        let form = &self.masker.form;
         !is_free
-            && (is(self.masker.form.keep)
-                || is(self.masker.form.keep_base64) && is_base64(&self.json[value.clone()]))
+            && (has_key(form.keep, key)
+                || has_key(form.keep_base64, key) && is_base64(&self.json[value.clone()]))
     }
 
     /// Masks text that is not UTF-8, which stands in base64 as the only member of an object. Returns whether it did.
@@ -536,6 +540,10 @@ pub(crate) fn cut_text_at(json: &[u8], at: usize, longest: usize) -> Option<Rang
     let start = json.len() - text.len();
     let range = start..end_of_string(json, start);
     may_be_cut(&json[range.clone()], longest).then_some(range)
+}
+
+fn has_key(keys: &[&str], key: &[u8]) -> bool {
+    keys.iter().any(|other| other.as_bytes() == key)
 }
 
 /// Returns whether the innermost value is in an object that is an element of an array of the outermost object.
@@ -596,13 +604,8 @@ fn looks_random(line: &[u8]) -> bool {
 /// Returns the runs of base64 that are long and have capitals, small letters and digits.
 fn runs_of_key(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     const SHORTEST: usize = 24;
-    let has = |run: &[u8], is: fn(&u8) -> bool| run.iter().any(is);
-    line.split(|byte| !is_base64(std::slice::from_ref(byte))).filter(move |run| {
-        run.len() >= SHORTEST
-            && has(run, u8::is_ascii_uppercase)
-            && has(run, u8::is_ascii_lowercase)
-            && has(run, u8::is_ascii_digit)
-    })
+    let runs = line.split(|byte| !is_base64(std::slice::from_ref(byte)));
+    runs.filter(|run| run.len() >= SHORTEST && is_mixed(run))
 }
 
 fn is_base64(text: &[u8]) -> bool {
@@ -623,11 +626,11 @@ pub(crate) fn end_of_string(json: &[u8], mut at: usize) -> usize {
 
 /// Returns whether a token is a number, `true`, `false` or `null`.
 fn is_literal(token: &[u8]) -> bool {
-    let is_number = || token.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
-    matches!(token, b"true" | b"false" | b"null") || is_number()
+    matches!(token, b"true" | b"false" | b"null")
+        || token.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte))
 }
 
 fn end_of_literal(json: &[u8], at: usize) -> usize {
-    let is_end = |byte: &u8| b"\"{}[],: \t\n\r".contains(byte);
-    json[at + 1..].iter().position(is_end).map_or(json.len(), |length| at + 1 + length)
+    let length = json[at + 1..].iter().position(|byte| b"\"{}[],: \t\n\r".contains(byte));
+    length.map_or(json.len(), |length| at + 1 + length)
 }

@@ -257,7 +257,6 @@ impl Masker {
         marks: &[Mark],
         form: Form,
     ) -> Vec<Candidate> {
-        let moved = |range: &Range<usize>| range.start + line.start..range.end + line.start;
         let first = marks.partition_point(|mark| mark.range.start < line.start);
         let marks = marks[first..].iter().take_while(|mark| mark.range.end <= line.end).map(|mark| {
             let range = mark.range.start - line.start..mark.range.end - line.start;
@@ -271,8 +270,7 @@ impl Masker {
             ways.into_iter().flatten().map(|addresses| markup::read(line_text, form, &marks, addresses));
         let mut found: Vec<_> = read.flat_map(|plain| self.candidates_as_read(&plain, Form::Text)).collect();
         for candidate in &mut found {
-            candidate.matched = moved(&candidate.matched);
-            candidate.secret = moved(&candidate.secret);
+            candidate.move_by(line.start);
         }
         found
     }
@@ -299,9 +297,7 @@ impl Masker {
             let attempt = if form == Form::Json && rule.is_open_ended {
                 strings.match_keyword(rule, offset)
             } else {
-                let ends_secret = |at| found.iter().rev().take(RECENT).any(|other| other.secret.end == at);
-                let is_behind_sequence = |at| plain.is_some_and(|plain| plain.is_behind_sequence(at));
-                rule.match_keyword(text, offset, |at| is_behind_sequence(at) || ends_secret(at), form)
+                rule.match_keyword(text, offset, |at| starts_word_here(at, plain, &found), form)
             };
             let Some(mut attempt) = attempt else { return };
             attempt.accepted = self.add(&mut found, text, plain, index, &attempt);
@@ -352,6 +348,12 @@ impl Masker {
         found.secret.end = prefix.max(found.secret.start);
         !found.secret.is_empty() && self.rules[found.rule].accepts(&text.as_bytes()[found.secret.clone()])
     }
+}
+
+/// Returns whether a word starts at an offset where the text does not show it: after a terminal sequence, and after a secret.
+fn starts_word_here(at: usize, plain: Option<&Plain>, found: &[Candidate]) -> bool {
+    plain.is_some_and(|plain| plain.is_behind_sequence(at))
+        || found.iter().rev().take(RECENT).any(|other| other.secret.end == at)
 }
 
 /// How often a text is read again with what was found as marks. Texts that need more were made for it.

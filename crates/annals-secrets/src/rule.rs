@@ -8,6 +8,7 @@ use regex::bytes::Captures;
 use crate::block::{end_of_block, has_random_run};
 use crate::boundary::{ends_escape, starts_word, whole_escapes};
 use crate::pattern::{Pattern, Text};
+use crate::plain::backslashes_before;
 use crate::{columns, entropy};
 
 /// No placeholder is longer. A private key has every short text somewhere, and so do allow patterns in it.
@@ -47,6 +48,15 @@ pub(crate) struct Rule {
     pub(crate) allow: Vec<Arc<Pattern>>,
     /// Names with values that are no secrets.
     pub(crate) allow_named: Option<Pattern>,
+}
+
+impl Candidate {
+    /// Moves it from an offset in a part of a text to that in the whole text; the part begins at `start`.
+    pub(crate) fn move_by(&mut self, start: usize) {
+        for range in [&mut self.matched, &mut self.secret] {
+            *range = range.start + start..range.end + start;
+        }
+    }
 }
 
 /// What a text is in which rules are tried.
@@ -264,12 +274,11 @@ impl Rule {
 
     /// Returns whether a text that the pattern matched is a secret.
     pub(crate) fn accepts(&self, secret: &[u8]) -> bool {
-        let is_allowed = |allow: &Arc<Pattern>| allow.regex().is_match(secret);
         secret.len() >= self.min_length
             && (self.min_entropy <= 0.0 || entropy::bits_per_byte(secret) >= self.min_entropy)
             && (secret.len() > LONGEST_PLACEHOLDER
                 || self.is_real_block(secret)
-                || !self.allow.iter().any(is_allowed))
+                || !self.allow.iter().any(|allow| allow.regex().is_match(secret)))
     }
 
     /// Returns whether a text is a block with a key in it, whatever else stands there, such as a comment with `example`.
@@ -300,10 +309,13 @@ fn count_work(near: &[u8]) {
 
 /// Returns where a name starts that goes on at `at`, or what is near it of a long one.
 fn start_of_name(text: &[u8], at: usize) -> usize {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let first = at.saturating_sub(LONGEST_NAME);
-    let starts_name = |at: usize| !is_name(text[at - 1]) || ends_escape(&text[..at]);
-    (first + 1..=at).rev().find(|&at| starts_name(at)).unwrap_or(first)
+    let mut starts = (first + 1..=at).rev();
+    starts.find(|&at| !is_of_name(text[at - 1]) || ends_escape(&text[..at])).unwrap_or(first)
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
 /// Returns where the line of a keyword starts, or what is near it of a long line.
@@ -367,9 +379,4 @@ fn end_of_quoted(text: &[u8], start: usize, form: Form) -> Option<usize> {
         at = next + 1;
     }
     None
-}
-
-/// Returns how many backslashes stand before an offset.
-fn backslashes_before(text: &[u8], at: usize) -> usize {
-    text[..at].iter().rev().take_while(|byte| **byte == b'\\').count()
 }

@@ -88,8 +88,8 @@ pub(crate) fn with_built_in(toml: &str) -> Result<Vec<Rule>, RuleError> {
     for rule in &added.rules {
         rule.check(toml, &parts)?;
     }
-    let is_replaced = |rule: &RuleText| added.rules.iter().any(|added| *added.name.get_ref() == *rule.name);
-    let kept = built_in::rules().into_iter().filter(|rule| !is_replaced(rule));
+    let replaced: Vec<_> = added.rules.iter().map(|rule| &**rule.name.get_ref()).collect();
+    let kept = built_in::rules().into_iter().filter(|rule| !replaced.contains(&&*rule.name));
     let added = added.rules.iter().map(|rule| rule.text().build(&parts, &allow, Author::User));
     Ok(added.chain(kept.map(|rule| rule.build(&parts, &allow, Author::Annals))).collect())
 }
@@ -104,6 +104,7 @@ enum Author {
 
 /// A rule; the comment at the beginning of `rules.toml` says what the fields mean.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of rules.toml")]
 struct RuleText {
     name: Text,
     keywords: Vec<Text>,
@@ -136,6 +137,7 @@ struct RuleFile {
 /// A rule as it stands in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of rules.toml")]
 struct RuleSource {
     name: Spanned<String>,
     keywords: Spanned<Vec<String>>,
@@ -181,8 +183,7 @@ impl RuleSource {
     /// Checks what the types do not say.
     fn check(&self, toml: &str, parts: &Arc<Parts>) -> Result<(), RuleError> {
         let name = self.name.get_ref();
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if name.is_empty() || name.len() > mark::LONGEST_NAME || !name.bytes().all(is_plain) {
+        if !is_rule_name(name) {
             let reason = format!("a name has 1 to {} of the characters a-z, 0-9 and -", mark::LONGEST_NAME);
             return Err(RuleError::new(toml, self.name.span(), reason));
         }
@@ -219,6 +220,11 @@ impl RuleSource {
     }
 }
 
+fn is_rule_name(name: &str) -> bool {
+    let has_only_plain = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+    has_only_plain && (1..=mark::LONGEST_NAME).contains(&name.len())
+}
+
 fn texts(texts: &[Spanned<String>]) -> impl Iterator<Item = Text> {
     texts.iter().map(|text| text.get_ref().clone().into())
 }
@@ -248,9 +254,13 @@ impl RuleText {
     }
 
     fn patterns(&self, pattern: &Text, parts: &Arc<Parts>, author: Author) -> Patterns {
-        let at = |place| Pattern::new(vec![pattern.clone()], place, self.ignore_case, parts);
         let is_searched = author == Author::User && self.before.is_none() || self.in_object;
-        Patterns { at_start: at(Anchor::Start), around: is_searched.then(|| at(Anchor::Anywhere)) }
+        let around = is_searched.then(|| self.anchored(pattern, Anchor::Anywhere, parts));
+        Patterns { at_start: self.anchored(pattern, Anchor::Start, parts), around }
+    }
+
+    fn anchored(&self, pattern: &Text, anchor: Anchor, parts: &Arc<Parts>) -> Pattern {
+        Pattern::new(vec![pattern.clone()], anchor, self.ignore_case, parts)
     }
 }
 
@@ -269,10 +279,9 @@ fn any_of(allow: Vec<Text>, parts: &Arc<Parts>) -> Pattern {
 }
 
 fn check_allow(toml: &str, allow: &[Spanned<String>], parts: &Arc<Parts>) -> Result<(), RuleError> {
-    let check = |one: &Spanned<String>| {
+    allow.iter().try_for_each(|one| {
         check_pattern(toml, one.span(), &any_of(vec![one.get_ref().clone().into()], parts))
-    };
-    allow.iter().try_for_each(check)
+    })
 }
 
 fn check_pattern(toml: &str, span: Range<usize>, pattern: &Pattern) -> Result<(), RuleError> {
