@@ -1,7 +1,7 @@
 //! Sends the entries of a transcript to a server, in order and each once. `docs/PUSH.md` describes what is sent.
 //!
 //! The file on disk is the truth: [`Pusher::push`] reads what is in it, syncs it, and sends what the server does not have yet.
-//! Every entry names the one before it, and a server stores it only behind that one. So an entry that is sent twice, because an
+//! Every entry names the one before it, and a server stores it only after that one. So an entry that is sent twice, because an
 //! answer was lost or because one of the two sides was killed, is stored once; and the server says where to continue.
 
 mod background;
@@ -331,7 +331,7 @@ impl Pusher {
     fn send_pending(&mut self, file: &mut File) -> Result<(), PushError> {
         let Retry { tries, .. } = self.options.retry;
         let mut farthest = self.queue.position();
-        // The progress tells the next push that the transcript was rewritten. So the first one is saved at once.
+        // By the progress, the next push sees that the transcript was rewritten. So the first one is saved at once.
         let mut unsaved = if farthest == (0, 0) { SAVE_INTERVAL - 1 } else { 0 };
         let (mut failures, mut rewinds) = (0, 0);
         while let Some(index) = self.queue.next() {
@@ -393,7 +393,7 @@ impl Pusher {
         }
     }
 
-    /// Continues behind the last entry of the server.
+    /// Continues after the last entry of the server.
     fn continue_behind(&mut self, index: usize, head: Option<String>) -> Result<Step, PushError> {
         if head.is_some() && head.as_deref() == self.queue.id(index) {
             self.queue.mark_stored(index);

@@ -78,7 +78,7 @@ impl SpilledText {
     }
 }
 
-/// Returns how much to keep of the beginning of a text. A token that is cut is not recognised as a secret any more. So the text ends behind a sign
+/// Returns how much to keep of the beginning of a text. A token that is cut is not recognised as a secret any more. So the text ends after a sign
 /// that no token has: white space, a quotation mark of JSON in one line, or a character of another script.
 fn end_of_words(beginning: &[u8]) -> usize {
     let last =

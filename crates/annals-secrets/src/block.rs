@@ -1,6 +1,6 @@
 //! Blocks of many lines, such as private keys: where one ends whose first line was found.
 //!
-//! Lines of a key are shown in many ways: behind `> ` or the number of a line, in quotation marks, joined by `<br>`. So all up
+//! Lines of a key are shown in many ways: after `> ` or the number of a line, in quotation marks, joined by `<br>`. So all up
 //! to the last line of the block is masked. If there is no last line, it ends with its last run of random base64.
 
 use std::ops::Range;
@@ -83,7 +83,7 @@ fn end_of_runs(text: &[u8], before: usize) -> usize {
     end
 }
 
-/// Returns whether a run begins a line: it stands behind a line end and what stands before each line, which may look like a run as
+/// Returns whether a run begins a line: it follows a line end and what precedes each line, which may look like a run as
 /// well.
 fn is_behind_line(gap: usize, before: usize) -> bool {
     const FARTHEST: usize = FARTHEST_NEXT / 2;

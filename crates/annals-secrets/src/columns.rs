@@ -14,7 +14,7 @@ use std::ops::Range;
 /// No line of a table is longer, in bytes.
 const LONGEST_LINE: usize = 1024;
 
-/// How many bytes of a table are read behind its head.
+/// How many bytes of a table are read after its head.
 const LONGEST_TABLE: usize = 16 * 1024;
 
 /// No name of a column is longer, in bytes.
@@ -29,7 +29,7 @@ enum Separator {
     Blanks,
 }
 
-/// Finds the cells of a table below the names that are `telling`, if `keyword` stands in the head of one. Returns the end of what was
+/// Finds the cells of a table below the names that are `telling`, if `keyword` is in the head of one. Returns the end of what was
 /// read, and the cells that are one word.
 pub(crate) fn cells_below(
     text: &str,
@@ -163,7 +163,7 @@ fn line_around(text: &str, at: usize) -> Range<usize> {
     start..end_of_line(text, at)
 }
 
-/// Returns whether a line starts behind a text.
+/// Returns whether a line starts after a text.
 fn starts_line(before: &[u8]) -> bool {
     matches!(before, [.., b'\n' | b'\r' | b'"'] | [.., b'\\', b'n' | b'r'])
 }

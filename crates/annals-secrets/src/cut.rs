@@ -20,7 +20,7 @@ const ALPHABETS: [&str; 4] = ["5f0c8b3e92d7a146", "Q7ZK2MX9RT4W8B3C", "aQ7fZk2mX
 /// How long a continuation is; few tokens are longer.
 const LENGTH: usize = 120;
 
-/// What some patterns need behind a token: the rest of a JWT, the host behind a password.
+/// What some patterns need after a token: the rest of a JWT, the host after a password.
 const ENDINGS: [&str; 3] = ["", ".eyJaQ7fZk2mX9rT4w8B3cLs.aQ7fZk2mX9rT4w8B3cLs", "@host"];
 
 static CONTINUATIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -68,7 +68,7 @@ impl Masker {
     }
 
     /// Returns where the text starts that the rule of a mark leaves readable before it, such as `ghp_`. It is found as in a cut
-    /// text: with a made-up secret behind it, the rule masks all from the mark on.
+    /// text: with a made-up secret after it, the rule masks all from the mark on.
     pub(crate) fn start_of_prefix(&self, text: &str, mark: &Mark) -> Option<usize> {
         let end = mark.range.start;
         let near = (end.saturating_sub(NEAR)..=end).find(|&at| text.is_char_boundary(at))?;

@@ -1,6 +1,6 @@
 //! Masking inside JSON: all strings, without damage to what programs need.
 //!
-//! The rules look at the JSON text as a whole, so that the name of a member tells what its value is. The text is parsed
+//! The rules look at the JSON text as a whole, so that the name of a member says what its value is. The text is parsed
 //! only if they found something: then values that a form keeps are left alone, a masked string stays a string, and
 //! each item says how many values were masked in it.
 
@@ -166,13 +166,13 @@ const BYTES: &[u8] = b"bytes";
 pub(crate) const KEY_BEGINS: [&[u8]; 2] = [KEY_FIRST, b"Private-Lines:"];
 const KEY_FIRST: &[u8] = b"-----BEGIN ";
 const KEY_LINE: &[u8] = b"PRIVATE KEY";
-/// What the last line has, or in a key file of PuTTY the line behind its private part.
+/// What the last line has, or in a key file of PuTTY the line after its private part.
 const KEY_ENDS: [&[u8]; 2] = [b"-----END ", b"Private-MAC:"];
 
-/// How far behind the first line of a private key its last line is looked for. Keys of 16,384 bits have 13 kB.
+/// How far after the first line of a private key its last line is looked for. Keys of 16,384 bits have 13 kB.
 const LONGEST_KEY: usize = 64 * 1024;
 
-/// How long a line of a key is at most, with what may stand before it, such as its number. Longer strings behind the first
+/// How long a line of a key is at most, with what may stand before it, such as its number. Longer strings after the first
 /// line of a key are masked only if they are in the same array.
 const LONGEST_KEY_LINE: usize = 128;
 
@@ -342,7 +342,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Masks the lines of a private key that stand in strings of their own: in an array, or in objects or arrays that follow
+    /// Masks the lines of a private key that are in strings of their own: in an array, or in objects or arrays that follow
     /// each other. Returns the end of what was masked in this string, or its start.
     fn line_of_private_key(&mut self, range: &Range<usize>) -> usize {
         let json = self.json;
@@ -403,7 +403,7 @@ impl Rewrite<'_> {
         ends_key(text) || !mark::marks(text, &self.masker.rules).is_empty()
     }
 
-    /// Returns whether the string behind this one is a line of a private key.
+    /// Returns whether the string after this one is a line of a private key.
     fn private_key_behind(&mut self, range: &Range<usize>, state: PrivateKey) -> PrivateKey {
         match self.key_at_end(&self.json[range.clone()]) {
             None => state,
@@ -455,7 +455,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Returns what the rules found in a string. What begins in it and goes on behind it is found in no other string, except
+    /// Returns what the rules found in a string. What begins in it and goes on after it is found in no other string, except
     /// that what begins in a name and goes on is found in the value.
     fn found_in(&mut self, range: &Range<usize>, is_key: bool) -> Vec<Candidate> {
         let before = self.found.iter().take_while(|found| found.secret.end <= range.start).count();
@@ -505,7 +505,7 @@ impl Rewrite<'_> {
                 || has_key(form.keep_base64, key) && is_base64(&self.json[value.clone()]))
     }
 
-    /// Masks text that is not UTF-8, which stands in base64 as the only member of an object. Returns whether it did.
+    /// Masks text that is not UTF-8, which is in base64 as the only member of an object. Returns whether it did.
     fn bytes_member(&mut self, range: &Range<usize>) -> bool {
         if &self.json[self.key()] != BYTES {
             return false;
@@ -565,7 +565,7 @@ enum PrivateKey {
 /// The line of a private key, or of a certificate, that a string has last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyLine {
-    /// The first line of a private key: the key goes on behind the string.
+    /// The first line of a private key: the key goes on after the string.
     First,
     /// The last line, or a line of something else: what follows belongs to no key.
     Last,

@@ -2,7 +2,7 @@
 //!
 //! Whoever renders the text sees the token, so the rules also look at a line without such signs, if one of them stands inside of
 //! a word. Which signs a renderer would really take for markup depends on the text around them; here all of them are read
-//! over, because the text as it is written is looked at anyway. The signs may stand in a JSON string, where a backslash is
+//! over, because the text as it is written is looked at anyway. The signs may be in a JSON string, where a backslash is
 //! written as two or more.
 
 use std::ops::Range;
@@ -197,12 +197,12 @@ fn backspaces(bytes: &[u8], at: usize, form: Form) -> (usize, usize) {
     (count, end - at)
 }
 
-/// Returns whether a sign of emphasis or code stands in two places or more, so that each may have a partner.
+/// Returns whether a sign of emphasis or code is in two places or more, so that each may have a partner.
 fn has_two_runs(bytes: &[u8], sign: u8) -> bool {
     memchr::memchr_iter(sign, bytes).filter(|&at| at == 0 || bytes[at - 1] != sign).nth(1).is_some()
 }
 
-/// Returns whether a byte may stand in a name or a token.
+/// Returns whether a byte may be in a name or a token.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'=' | b':')
 }
@@ -310,7 +310,7 @@ fn target(text: &[u8], form: Form) -> Option<usize> {
 /// Returns the line around an offset.
 fn line_around(bytes: &[u8], at: usize) -> Range<usize> {
     let start = (0..at).rev().find(|&at| ends_line(&bytes[at..])).map_or(0, |end| {
-        // Behind `\n`, or behind a quotation mark or a line end.
+        // After `\n`, or after a quotation mark or a line end.
         end + 1 + usize::from(bytes[end] == b'\\')
     });
     let end = (at..bytes.len()).find(|&at| ends_line(&bytes[at..])).unwrap_or(bytes.len());

@@ -1,4 +1,4 @@
-//! The masker: a prefilter over all keywords, and the rules behind it.
+//! The masker: a prefilter over all keywords, and the rules that it selects.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -184,7 +184,7 @@ impl Masker {
 
     /// Finds the secrets of a whole text, in order and without overlaps, and says what else was seen in it.
     ///
-    /// A private key without its last line may go on behind a token of another rule: how far depends on whether the token is masked
+    /// A private key without its last line may go on after a token of another rule: how far depends on whether the token is masked
     /// already. So a text with such a key, or with marks, is read again with what was found as marks, until nothing is left: masking a
     /// masked text changes nothing.
     pub(crate) fn scan(&self, text: &str, form: Form) -> (Vec<Candidate>, Signs) {

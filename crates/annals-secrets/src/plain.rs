@@ -226,7 +226,7 @@ fn utf16_unit(digits: &[u8]) -> Option<u16> {
     u16::from_str_radix(std::str::from_utf8(digits.get(..4)?).ok()?, 16).ok()
 }
 
-/// Returns where something may stand in place of plain text, in order. Most backslashes begin other escapes, such as
+/// Returns where something may be written in place of plain text, in order. Most backslashes begin other escapes, such as
 /// `\n`, and are not looked at.
 fn specials(text: &[u8], has_escape: bool) -> Vec<usize> {
     // An escape begins with all backslashes before its `u`.
@@ -265,7 +265,7 @@ pub(crate) fn special_at(text: &[u8]) -> Option<Special> {
     }
 }
 
-/// Returns the length of a sequence behind the escape character: `[`, parameters and a letter, a change of the character set, or
+/// Returns the length of a sequence after the escape character: `[`, parameters and a letter, a change of the character set, or
 /// a title or a link of the terminal.
 fn terminal_sequence(text: &[u8]) -> Option<usize> {
     match text {

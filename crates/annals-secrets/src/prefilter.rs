@@ -1,6 +1,6 @@
 //! Finds all keywords of all rules in one pass, so that text without a keyword costs no regular expression.
 //!
-//! Every second byte of the text is looked at together with the three bytes behind it. A keyword starts there or one
+//! Every second byte of the text is looked at together with the three bytes after it. A keyword starts there or one
 //! byte earlier. Two tables say which groups of keywords have the first two of the four bytes, and which have the last
 //! two: in most places, no group has both. Where one has, a hash of the three bytes at the start finds the keyword.
 //!
@@ -45,7 +45,7 @@ pub(crate) struct Prefilter {
     buckets: Box<[usize]>,
 }
 
-/// One keyword of one rule, or a text that tells something else.
+/// One keyword of one rule, or a text with another meaning.
 #[derive(Debug)]
 struct Keyword {
     hash: u16,
@@ -57,7 +57,7 @@ struct Keyword {
     meaning: Meaning,
 }
 
-/// What a keyword tells.
+/// What a keyword means.
 #[derive(Debug, Clone, Copy)]
 enum Meaning {
     /// The rule with this index must be tried.
@@ -160,8 +160,8 @@ impl Prefilter {
             }
         };
         let mut offset = 0;
-        // A keyword that starts with the last byte of a chunk is found at the first place of the next one. Behind the end of the
-        // text stand zeros: the tables allow any bytes behind a keyword.
+        // A keyword that starts with the last byte of a chunk is found at the first place of the next one. After the end of the
+        // text are zeros: the tables allow any bytes after a keyword.
         let mut last = [0; CHUNK + 2];
         while offset < text.len() {
             let rest = &text[offset..];
@@ -290,7 +290,7 @@ fn keywords_of(index: usize, rule: &Rule) -> impl Iterator<Item = Keyword> {
     texts.map(move |text| Keyword::new(text.as_bytes(), rule.ignore_case, Meaning::Rule(index)))
 }
 
-/// Returns a text as it stands in a JSON string; `None` if it is the same there.
+/// Returns a text as it is written in a JSON string; `None` if it is the same there.
 fn json_escaped(text: &str) -> Option<String> {
     let has_escape = text.contains(|character| matches!(character, '"' | '\\' | '\0'..='\x1f'));
     has_escape.then(|| text.chars().map(json_escaped_character).collect())
@@ -315,7 +315,7 @@ impl Keyword {
         Self { hash, start: folded_start(text), start_mask, text: text.into(), ignore_case, meaning }
     }
 
-    /// Returns the bytes that can stand in a place of this keyword; behind its end, all.
+    /// Returns the bytes that this keyword may have at an offset; after its end, any.
     fn bytes_at(&self, at: usize) -> Vec<u8> {
         match self.text.get(at) {
             Some(byte) if self.ignore_case => vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()],

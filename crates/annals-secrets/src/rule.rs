@@ -1,4 +1,4 @@
-//! One rule: what a kind of secret looks like, and how it is told from text that only resembles it.
+//! One rule: what a kind of secret looks like, and how it differs from text that only resembles it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Candidate {
 pub(crate) enum Form {
     /// Anything.
     Text,
-    /// JSON: no secret goes on behind the end of its string.
+    /// JSON: no secret goes on after the end of its string.
     Json,
 }
 
@@ -167,7 +167,7 @@ impl Rule {
         self.in_column.then(|| self.matches_in_column(text, offset))
     }
 
-    /// Returns the end of the table whose head the keyword may stand in, and the cells below the names that the pattern matches.
+    /// Returns the end of the table whose head the keyword may be in, and the cells below the names that the pattern matches.
     fn matches_in_column(&self, text: &str, offset: usize) -> (usize, Vec<Match>) {
         let name = self.patterns.at_start.regex();
         let (end, cells) = columns::cells_below(text, offset, |head| name.is_match(head.as_bytes()));
@@ -227,7 +227,7 @@ impl Rule {
         count_work(near);
         let regex = pattern.regex();
         // Most attempts fail or match too little, as `tokens": 12` does; this one allocates nothing. A match that goes on
-        // behind the reach may still be long enough.
+        // after the reach may still be long enough.
         let whole = regex.find(near)?;
         if whole.len() < self.min_length && whole.end() < near.len() {
             let matched = start + whole.start()..start + whole.end();
@@ -328,7 +328,7 @@ fn start_of_line(text: &str, keyword: usize) -> usize {
         .map_or(first, |line_end| first + line_end + 1)
 }
 
-/// Returns the text from brace to brace in which an offset lies, at most `reach` bytes before and behind it.
+/// Returns the text from brace to brace in which an offset lies, at most `reach` bytes before and after it.
 fn object_around(text: &[u8], at: usize, reach: usize) -> Range<usize> {
     let first = at.saturating_sub(reach);
     let start = memchr::memrchr2(b'{', b'}', &text[first..at]).map_or(first, |brace| first + brace + 1);
@@ -336,7 +336,7 @@ fn object_around(text: &[u8], at: usize, reach: usize) -> Range<usize> {
     start..at + memchr::memchr2(b'{', b'}', behind).unwrap_or(behind.len())
 }
 
-/// Returns where a token ends that goes on behind the reach of its rule.
+/// Returns where a token ends that goes on after the reach of its rule.
 fn end_of_token(text: &[u8], from: usize) -> usize {
     // The same bytes as in the part `value`: what is left of a value would else look like one beside its mark.
     let is_token =
@@ -344,7 +344,7 @@ fn end_of_token(text: &[u8], from: usize) -> usize {
     from + text[from..].iter().take_while(|byte| is_token(byte)).count()
 }
 
-/// Returns where a value ends that starts behind a quotation mark, which may be escaped; `None` if the mark that closes it is
+/// Returns where a value ends that starts after a quotation mark, which may be escaped; `None` if the mark that closes it is
 /// not in the same line.
 fn end_of_quoted(text: &[u8], start: usize, form: Form) -> Option<usize> {
     /// No value in quotation marks is longer.

@@ -134,7 +134,7 @@ struct RuleFile {
     rules: Vec<RuleSource>,
 }
 
-/// A rule as it stands in the file.
+/// A rule as it is written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of rules.toml")]

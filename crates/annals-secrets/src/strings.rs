@@ -1,7 +1,7 @@
 //! The strings of JSON, and how rules of users match in them.
 //!
-//! A pattern of a user may be `KETTLE-\S+`. In JSON text it would run on behind a line end, which is written as `\n`, and behind
-//! the end of the string. So it is given the string as a program reads it. Only if the keyword stands in the name of a
+//! A pattern of a user may be `KETTLE-\S+`. In JSON text it would go on after a line end, which is written as `\n`, and after
+//! the end of the string. So it is given the string as a program reads it. Only if the keyword is in the name of a
 //! member, the pattern is given the JSON text, and what it matched of the member's value is the secret.
 
 use std::cell::{OnceCell, RefCell};

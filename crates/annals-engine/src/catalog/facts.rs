@@ -290,7 +290,7 @@ fn given_title(lite: &Lite) -> Option<Title> {
     ])
 }
 
-/// Returns the first text that is not blank as a title. The texts stand in the order of [`TitleSource`] (LISTS 3.1).
+/// Returns the first text that is not blank as a title. The texts are in the order of [`TitleSource`] (LISTS 3.1).
 fn first_title<const N: usize>(texts: [(Option<String>, TitleSource); N]) -> Option<Title> {
     texts.into_iter().find_map(|(text, source)| Some(Title { text: not_blank(text)?, source }))
 }
@@ -446,7 +446,7 @@ mod tests {
             \"uuid\":\"u\",\"timestamp\":\"2026-01-02T03:04:05.678Z\"}\n";
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
-        // The larger one does not tell at its end whether it has a title, and is read whole.
+        // The end of the larger one does not show whether it has a title, so it is read whole.
         for messages in [10, 2000] {
             fs::write(&path, message.repeat(messages)).unwrap();
             let before = FoundTranscript::of(&path).unwrap();
@@ -539,7 +539,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
-        // The larger one is read whole because its end does not tell whether it has a title.
+        // The larger one is read whole because its end does not show whether it has a title.
         for messages in [10, 2000] {
             fs::write(&path, message.repeat(messages)).unwrap();
             let mut known = Facts::read(&FoundTranscript::of(&path).unwrap(), ScanBound::default()).unwrap();

@@ -70,7 +70,7 @@ impl ReportProgress {
         self.stamp == Some(stamp(state)) && self.tail.checkpoint().identity() == state.identity
     }
 
-    /// Reports the entries behind those that were reported. A line without its newline waits.
+    /// Reports the entries after those that were reported. A line without its newline waits.
     fn read(&mut self, path: &Path, on_event: OnEvent<'_>) -> io::Result<()> {
         let mut file = File::open(path)?;
         let state = FileState::from(file.metadata()?);

@@ -204,8 +204,8 @@ impl Queue {
         }
     }
 
-    /// Notes that an item is the last one with a uuid that the server has. Records behind it are sent again, if it was thought
-    /// to have more: their keys tell the server whether it has them.
+    /// Notes that an item is the last one with a uuid that the server has. Records after it are sent again, if it was thought
+    /// to have more: the server recognises those that it has by their keys.
     pub(super) fn continue_behind(&mut self, index: usize) {
         if index + 1 < self.entries_stored {
             self.records_stored = self.records_stored.min(index + 1);

@@ -1,4 +1,4 @@
-//! Logs behind `http` and `https` addresses.
+//! Logs at `http` and `https` addresses.
 
 use std::io::{self, Read};
 use std::net::IpAddr;
@@ -193,7 +193,7 @@ impl Ingress for Http {
 /// Returns what the answer to an entry means.
 fn answer(response: Response<Body>) -> PutAnswer {
     let (parts, body) = response.into_parts();
-    // The status says everything. An answer that breaks off behind it changes nothing.
+    // The status says everything. An answer that breaks off after it changes nothing.
     let _ = io::copy(&mut body.into_reader().take(ANSWER_BODY), &mut io::sink());
     let reason = format!("the server answered {}", parts.status);
     match parts.status {

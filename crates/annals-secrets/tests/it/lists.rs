@@ -102,7 +102,7 @@ fn text_that_resembles_secrets_is_left_alone() {
     assert!(wrong.is_empty(), "{} false positives:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What is allowed for names of types, keys of objects and words behind 密码 allows no password.
+/// What is allowed for names of types, keys of objects and words after 密码 allows no password.
 #[test]
 fn values_that_only_resemble_names_are_masked() {
     let rules = Masker::new();
