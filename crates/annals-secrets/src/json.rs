@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use memchr::{memchr2, memmem};
+use memchr::{memchr, memchr2, memmem, memrchr};
 
 use crate::block::is_mixed;
 use crate::boundary::whole_json_escapes;
@@ -30,6 +30,24 @@ pub struct JsonForm {
     pub free: &'static [&'static str],
     /// Keys of texts that may have been cut after this many characters, so that they may end inside a secret.
     pub cut: &'static [(&'static str, usize)],
+}
+
+impl JsonForm {
+    /// Returns whether an offset is in the name of a member whose value is never masked, unless it is below a free member.
+    pub(crate) fn keeps_member_at(&self, json: &[u8], offset: usize) -> bool {
+        const LONGEST: usize = 32;
+        let before = &json[offset.saturating_sub(LONGEST)..offset];
+        let Some(quote) = memrchr(b'"', before) else { return false };
+        let start = offset - (before.len() - quote - 1);
+        let near = &json[start..json.len().min(offset + LONGEST)];
+        let Some(length) = memchr(b'"', near) else { return false };
+        near[length + 1..].starts_with(b":") && has_key(self.keep, &near[..length])
+    }
+
+    /// Returns whether there is a free member anywhere.
+    pub(crate) fn has_free_member(&self, json: &[u8]) -> bool {
+        self.free.iter().any(|free| memmem::find(json, format!("\"{free}\"").as_bytes()).is_some())
+    }
 }
 
 /// Which objects say how many values were masked in them, in a member `masked` at their end.

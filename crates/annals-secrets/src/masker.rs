@@ -1,6 +1,7 @@
 //! The masker: a prefilter over all keywords, and the rules that it selects.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -281,11 +282,19 @@ impl Masker {
         // From which offset each rule tries keywords again; allocated with the first match that moves one.
         let mut resume = Vec::new();
         let strings = Strings::of(text);
+        let has_free = OnceCell::new();
         let seen = self.prefilter().for_each_hit(text.as_bytes(), |Hit { offset, rule: index }| {
             if resume.get(index).is_some_and(|&from| offset < from) {
                 return;
             }
             let rule = &self.rules[index];
+            if form == Form::Json
+                && !rule.is_open_ended
+                && self.form.keeps_member_at(text.as_bytes(), offset)
+                && !has_free.get_or_init(|| self.form.has_free_member(text.as_bytes()))
+            {
+                return;
+            }
             if let Some((end, attempts)) = rule.match_surroundings(text, offset, form) {
                 for attempt in &attempts {
                     self.add(&mut found, text, plain, index, attempt);
