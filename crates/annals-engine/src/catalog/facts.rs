@@ -563,19 +563,23 @@ mod tests {
     }
 
     #[test]
-    fn working_directories_told_in_two_parts_are_those_of_the_whole() {
-        let of = |told: &[&str]| {
-            let text = |cwd: Option<&&str>| cwd.map(|cwd| (*cwd).to_owned());
-            Cwds::new(text(told.first()), text(told.last()), None)
-        };
+    fn working_directories_read_in_two_parts_are_those_of_the_whole() {
         for whole in [&["/a"][..], &["/a", "/a"], &["/a", "/b"], &["/a", "/b", "/a"], &["/a", "/b", "/c"]] {
             for at in 0..=whole.len() {
                 let (before, since) = whole.split_at(at);
-                assert_eq!(of(before).then(&of(since)), of(whole), "{whole:?} at {at}");
+                assert_eq!(cwds(before).then(&cwds(since)), cwds(whole), "{whole:?} at {at}");
             }
         }
-        let moved = |to: &str| Cwds { moved_to: Some(to.to_owned()), ..Cwds::default() };
-        assert_eq!(moved("/x").then(&of(&[])).moved_to.as_deref(), Some("/x"));
-        assert_eq!(moved("/x").then(&moved("/y")).moved_to.as_deref(), Some("/y"));
+        assert_eq!(moved_to("/x").then(&cwds(&[])).moved_to.as_deref(), Some("/x"));
+        assert_eq!(moved_to("/x").then(&moved_to("/y")).moved_to.as_deref(), Some("/y"));
+    }
+
+    /// Returns the working directories of a session whose entries name these, one after another.
+    fn cwds(named: &[&str]) -> Cwds {
+        Cwds::new(named.first().map(ToString::to_string), named.last().map(ToString::to_string), None)
+    }
+
+    fn moved_to(path: &str) -> Cwds {
+        Cwds { moved_to: Some(path.to_owned()), ..Cwds::default() }
     }
 }
