@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use memchr::memmem::Finder;
 use memchr::{memchr, memchr2, memmem, memrchr};
 
 use crate::block::is_mixed;
@@ -44,9 +45,9 @@ impl JsonForm {
         near[length + 1..].starts_with(b":") && has_key(self.keep, &near[..length])
     }
 
-    /// Returns whether there is a free member anywhere.
-    pub(crate) fn has_free_member(&self, json: &[u8]) -> bool {
-        self.free.iter().any(|free| memmem::find(json, format!("\"{free}\"").as_bytes()).is_some())
+    /// Returns what finds the names of free members.
+    pub(crate) fn free_names(&self) -> Vec<Finder<'static>> {
+        self.free.iter().map(|free| Finder::new(&format!("\"{free}\"")).into_owned()).collect()
     }
 }
 

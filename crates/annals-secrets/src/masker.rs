@@ -5,6 +5,8 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use memchr::memmem::Finder;
+
 use crate::json::JsonForm;
 use crate::mark::Mark;
 use crate::markup::{self, Addresses};
@@ -23,6 +25,8 @@ const RECENT: usize = 4;
 pub struct Masker {
     pub(crate) rules: Vec<Rule>,
     pub(crate) form: JsonForm,
+    /// What finds the names of the [`JsonForm::free`] members.
+    free_names: Vec<Finder<'static>>,
     /// The rules of the user, as they were given.
     added: Box<str>,
     /// Is built when it is first needed, when the form is known.
@@ -94,11 +98,12 @@ impl Masker {
     /// Sets what the JSON consists of that [`Masker::mask_json`] masks.
     #[must_use]
     pub fn with_form(self, form: JsonForm) -> Self {
-        Self { form, prefilter: OnceLock::new(), ..self }
+        Self { free_names: form.free_names(), form, prefilter: OnceLock::new(), ..self }
     }
 
     fn from_rules(rules: Vec<Rule>, toml: &str) -> Self {
-        Self { rules, form: JsonForm::default(), added: toml.into(), prefilter: OnceLock::new() }
+        let form = JsonForm::default();
+        Self { rules, form, free_names: Vec::new(), added: toml.into(), prefilter: OnceLock::new() }
     }
 
     pub(crate) fn prefilter(&self) -> &Prefilter {
@@ -291,7 +296,7 @@ impl Masker {
             if form == Form::Json
                 && !rule.is_open_ended
                 && self.form.keeps_member_at(text.as_bytes(), offset)
-                && !has_free.get_or_init(|| self.form.has_free_member(text.as_bytes()))
+                && !has_free.get_or_init(|| self.has_free_member(text.as_bytes()))
             {
                 return;
             }
@@ -317,6 +322,11 @@ impl Masker {
             }
         });
         (found, seen)
+    }
+
+    /// Returns whether JSON has a free member anywhere.
+    fn has_free_member(&self, json: &[u8]) -> bool {
+        self.free_names.iter().any(|name| name.find(json).is_some())
     }
 
     /// Adds what a rule matched to what was found, if it is a secret. Returns whether it is.
