@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use crate::block::is_mixed;
 use crate::mark::{self, Mark};
 use crate::masker::Masker;
 use crate::plain::Plain;
@@ -91,8 +92,13 @@ impl Masker {
 
     /// Returns where a secret begins that the rule of a keyword finds in some continuation of a text.
     fn start_of_cut_secret(&self, text: &str, hit: Hit) -> Option<usize> {
+        let only_whole = self.rules[hit.rule].only_whole;
+        if only_whole && !is_mixed(&text.as_bytes()[hit.offset..]) {
+            return None;
+        }
         let found = self.match_continued(text, hit, |found| {
-            found.secret.start < text.len() && found.secret.end > text.len()
+            let is_cut = found.secret.start < text.len() && found.secret.end > text.len();
+            is_cut && (!only_whole || is_mixed(&text.as_bytes()[found.secret.start..]))
         });
         Some(found?.secret.start)
     }

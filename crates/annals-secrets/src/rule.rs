@@ -38,6 +38,8 @@ pub(crate) struct Rule {
     pub(crate) in_object: bool,
     /// Whether the pattern names a column of a table, and the cells below it are secrets.
     pub(crate) in_column: bool,
+    /// Whether the beginning of a secret at a cut is masked only if it has small letters, capitals and digits.
+    pub(crate) only_whole: bool,
     /// What the last line of a block begins with, if the secret is a block.
     pub(crate) ends: Option<Text>,
     pub(crate) min_length: usize,

@@ -115,6 +115,7 @@ struct RuleText {
     reach: usize,
     in_object: bool,
     in_column: bool,
+    only_whole: bool,
     ends: Option<Text>,
     min_length: usize,
     min_entropy: f64,
@@ -153,6 +154,8 @@ struct RuleSource {
     in_object: bool,
     #[serde(default)]
     in_column: bool,
+    #[serde(default)]
+    only_whole: bool,
     ends: Option<String>,
     #[serde(default)]
     min_length: usize,
@@ -211,6 +214,7 @@ impl RuleSource {
             reach: self.reach,
             in_object: self.in_object,
             in_column: self.in_column,
+            only_whole: self.only_whole,
             ends: self.ends.clone().map(Text::from),
             min_length: self.min_length,
             min_entropy: self.min_entropy,
@@ -244,6 +248,7 @@ impl RuleText {
             reach: self.reach,
             in_object: self.in_object,
             in_column: self.in_column,
+            only_whole: self.only_whole,
             ends: self.ends,
             min_length: self.min_length.max(1),
             min_entropy: self.min_entropy,
@@ -356,6 +361,7 @@ mod tests {
             reach,
             in_object,
             in_column,
+            only_whole,
             ends,
             min_length,
             min_entropy,
@@ -365,7 +371,7 @@ mod tests {
         let [keywords, allow, allow_named] = [keywords, allow, allow_named].map(list);
         format!(
             "RuleText {{ name: {name:?}.into(), keywords: {keywords}, pattern: {pattern:?}.into(), ignore_case: {ignore_case}, \
-             inside_word: {inside_word}, before: {before:?}, reach: {reach}, in_object: {in_object}, in_column: {in_column}, ends: {}, min_length: {min_length}, \
+             inside_word: {inside_word}, before: {before:?}, reach: {reach}, in_object: {in_object}, in_column: {in_column}, only_whole: {only_whole}, ends: {}, min_length: {min_length}, \
              min_entropy: {min_entropy:?}, allow: {allow}, allow_named: {allow_named} }}",
             ends.map_or("None".to_owned(), |ends| format!("Some({ends:?}.into())"))
         )

@@ -386,9 +386,16 @@ fn the_beginning_of_a_secret_at_a_cut_is_masked() {
             serde_json::from_str::<serde_json::Value>(&masked).unwrap();
         }
     }
-    for clean in
-        ["see the tokens of ", "https://docs.internal/a/b", "deploy to /home/mia/tea", "fix token coun"]
-    {
+    for clean in [
+        "see the tokens of ",
+        "https://docs.internal/a/b",
+        "deploy to /home/mia/tea",
+        "fix token coun",
+        "send a password res",
+        "ask for an API key fro",
+        "password - ente",
+        "修改密码 登",
+    ] {
         let json = serde_json::json!({"title": format!("{}{clean}", "a ".repeat(150))}).to_string();
         assert_eq!(masker().mask_json(&json, Items::Whole).count, 0, "{clean}");
     }
