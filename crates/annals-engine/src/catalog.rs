@@ -14,6 +14,7 @@ mod store;
 mod workspace;
 
 use std::cmp::Reverse;
+use std::io::ErrorKind;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -149,6 +150,17 @@ pub enum Sort {
     Created,
     /// The size of the transcript, largest first.
     Size,
+}
+
+impl Sort {
+    /// Returns what sessions are compared by; the largest comes first.
+    fn key(self, row: &SessionRow) -> (Option<Timestamp>, u64) {
+        match self {
+            Sort::Updated => (row.updated(), 0),
+            Sort::Created => (row.created(), 0),
+            Sort::Size => (None, row.size),
+        }
+    }
 }
 
 /// A session in a list.
@@ -291,12 +303,12 @@ pub(crate) fn list_with_progress(
 }
 
 pub(crate) fn session_row(engine: &Engine, file: &TranscriptFile) -> Result<SessionRow, Error> {
-    let failed = |source| Error::read(&file.path, source);
-    let missing = || failed(std::io::ErrorKind::NotFound.into());
-    let mut transcript = FoundTranscript::of(&file.path).ok_or_else(missing)?;
+    let failed = Error::reading(&file.path);
+    let mut transcript = FoundTranscript::of(&file.path).ok_or_else(|| failed(ErrorKind::NotFound.into()))?;
     transcript.has_folder = SessionPaths::of(&file.path).folder().is_dir();
     let mut loader = Loader::open(engine.home().path(), false);
-    let facts = loader.facts(std::slice::from_ref(&transcript)).pop().ok_or_else(missing)?.map_err(failed)?;
+    let facts = loader.facts(std::slice::from_ref(&transcript)).pop();
+    let facts = facts.ok_or_else(|| failed(ErrorKind::NotFound.into()))?.map_err(failed)?;
     let mut row = SessionRow::new(transcript, Ok(facts));
     let beside = file.path.parent().map(Folder::agents_in);
     row.subagents =
@@ -518,23 +530,15 @@ impl Listing {
     /// Returns whether a session is selected by its facts.
     fn includes(&mut self, row: &SessionRow, options: &ListOptions) -> bool {
         let facts = &row.facts;
-        let has_title = |text: &String| {
-            let title = facts.title.as_ref().map(|title| title.text.to_lowercase());
-            title.is_some_and(|title| title.contains(&text.to_lowercase()))
-        };
-        let has_text = |text: &String| {
-            let prompt = facts.first_prompt.as_ref().map(|prompt| prompt.to_lowercase());
-            has_title(text) || prompt.is_some_and(|prompt| prompt.contains(&text.to_lowercase()))
-        };
         let fits = options.after.as_ref().is_none_or(|position| row.position().order() > position.order())
-            && options.text.as_ref().is_none_or(has_text)
+            && options.text.as_ref().is_none_or(|text| facts.has_in_title(text) || facts.has_in_prompt(text))
             && options.since.is_none_or(|since| row.updated() >= Some(since))
             && options.until.is_none_or(|until| row.created().is_some_and(|created| created < until))
             && options.active_in.as_ref().is_none_or(|period| row.may_be_active_in(period))
             && options
                 .inactive_since
                 .is_none_or(|since| row.updated().is_some_and(|updated| updated < since))
-            && options.title.as_ref().is_none_or(has_title)
+            && options.title.as_ref().is_none_or(|text| facts.has_in_title(text))
             && options.branch.as_ref().is_none_or(|branch| facts.git_branch.as_ref() == Some(branch));
         if fits && facts.kind != TranscriptKind::Conversation && !options.all {
             self.without_conversation += usize::from(!options.needs_activity());
@@ -547,8 +551,9 @@ impl Listing {
     fn add_by_archive(&mut self, mut rows: Vec<SessionRow>, filter: ArchiveFilter) {
         if filter != ArchiveFilter::Include {
             rows.par_iter_mut().for_each(SessionRow::read_archived);
-            let is_left_out = |row: &&SessionRow| row.is_archived && filter == ArchiveFilter::Exclude;
-            self.archived_left_out += rows.iter().filter(is_left_out).count();
+            if filter == ArchiveFilter::Exclude {
+                self.archived_left_out += rows.iter().filter(|row| row.is_archived).count();
+            }
             rows.retain(|row| filter.includes(row.is_archived));
         }
         self.sessions.extend(rows);
@@ -556,33 +561,25 @@ impl Listing {
 
     /// Returns whether no file from `next` on can be among the first sessions that the limit allows (LISTS 6.4).
     fn is_complete(&self, options: &ListOptions, next: &FoundTranscript) -> bool {
-        match options.sort {
-            _ if !options.may_stop_early() => false,
-            Sort::Created => false,
-            Sort::Size => {
-                let larger = || self.sessions.iter().filter(|row| row.size > next.state.length).count();
-                options.limit.is_some_and(|limit| larger() >= limit)
-            }
+        let Some(limit) = options.limit else { return false };
+        let before_next = match options.sort {
+            Sort::Created => return false,
+            Sort::Size => self.sessions.iter().filter(|row| row.size > next.state.length).count(),
             Sort::Updated => {
                 let Some(latest) = next.latest() else { return false };
-                let newer = || self.sessions.iter().filter(|row| row.updated() > Some(latest)).count();
-                options.limit.is_some_and(|limit| newer() >= limit)
+                self.sessions.iter().filter(|row| row.updated() > Some(latest)).count()
             }
-        }
+        };
+        before_next >= limit
     }
 
     fn sort(&mut self, sort: Sort) {
-        let key = |row: &SessionRow| match sort {
-            Sort::Updated => (row.updated(), 0),
-            Sort::Created => (row.created(), 0),
-            Sort::Size => (None, row.size),
-        };
-        self.sessions.sort_by_cached_key(|row| Reverse(key(row)));
-        for equal in self.sessions.chunk_by_mut(|one, other| key(one) == key(other)) {
+        self.sessions.sort_by_cached_key(|row| Reverse(sort.key(row)));
+        for equal in self.sessions.chunk_by_mut(|one, other| sort.key(one) == sort.key(other)) {
             equal.sort_by(|one, other| {
                 let by_session = one.file.session.cmp(&other.file.session);
-                let by_project = || one.project_key.cmp(&other.project_key);
-                by_session.then_with(by_project).then_with(|| one.file.path.cmp(&other.file.path))
+                let by_project = by_session.then_with(|| one.project_key.cmp(&other.project_key));
+                by_project.then_with(|| one.file.path.cmp(&other.file.path))
             });
         }
     }

@@ -152,7 +152,7 @@ impl Engine {
     }
 
     /// Returns the session that a name means, as [`session_to_read`](Self::session_to_read) does, for callers that are not trusted with paths
-    /// and see masked texts: a path names nothing, sessions behind links that lead out of the config folders are unknown, and titles and
+    /// and see masked texts: a path names nothing, sessions that only links out of the config folders lead to are unknown, and titles and
     /// prompts are compared as `mask` returns them, so that nobody can guess what is masked.
     pub fn session_by_name(
         &self,
@@ -677,7 +677,7 @@ impl Engine {
 
 /// What the work was.
 impl Engine {
-    /// Reads transcripts and adds up what they tell about the work: days and hours, tools and errors, edited files. `done` is called with
+    /// Reads transcripts and adds up what they say about the work: days and hours, tools and errors, edited files. `done` is called with
     /// the size of each transcript after it was read, and may end the reading. What could not be read is returned as errors.
     ///
     /// ```

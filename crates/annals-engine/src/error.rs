@@ -242,6 +242,21 @@ impl Error {
     }
 
     /// Creates the error that a file or folder could not be written.
+    /// Says that a file is not the transcript of a session.
+    pub(crate) fn not_a_session(file: &TranscriptFile) -> Self {
+        Self::new(ErrorKind::NotASession { path: file.path.clone() })
+    }
+
+    /// Returns what makes an error of one that a file could not be read with.
+    pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::read(path, source)
+    }
+
+    /// Returns what makes an error of one that a file could not be written with.
+    pub(crate) fn writing(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::write(path, source)
+    }
+
     pub(crate) fn write(path: &Path, source: io::Error) -> Self {
         Self::new(ErrorKind::Write { path: path.to_owned(), source })
     }

@@ -115,10 +115,11 @@ pub(crate) fn agents_below(session: &Path) -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else { continue };
-            let is_agent = || entry.file_name().to_str().is_some_and(is_agent_transcript);
             if kind.is_dir() {
                 folders.push(entry.path());
-            } else if is_agent() && (kind.is_file() || entry.path().is_file()) {
+            } else if entry.file_name().to_str().is_some_and(is_agent_transcript)
+                && (kind.is_file() || entry.path().is_file())
+            {
                 found.push(entry.path());
             }
         }
@@ -130,11 +131,12 @@ pub(crate) fn agents_below(session: &Path) -> Vec<PathBuf> {
 pub(crate) fn remote_agents(session: &TranscriptFile) -> Vec<(String, PathBuf)> {
     let mut paths = children(&SessionPaths::of(&session.path).remote_agents()).unwrap_or_default();
     paths.sort();
-    let agent = |path: PathBuf| {
-        let id = path.file_name()?.to_str()?.strip_suffix(".meta.json")?.to_owned();
-        Some((id, path)).filter(|(id, _)| !id.is_empty())
-    };
-    paths.into_iter().filter_map(agent).collect()
+    paths.into_iter().filter_map(|path| Some((remote_agent(&path)?.to_owned(), path))).collect()
+}
+
+/// Returns the agent on another machine that a file has the metadata of.
+fn remote_agent(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()?.strip_suffix(".meta.json").filter(|id| !id.is_empty())
 }
 
 impl Selection {
@@ -208,8 +210,8 @@ impl Selection {
         }
         self.add_subagents_below(session);
         let files = session.path.parent().map(agents_beside).unwrap_or_default();
-        let is_ours = |file: &TranscriptFile| file.session.is_some() && file.session == session.session;
-        self.files.extend(files.into_iter().filter(is_ours));
+        let own = files.into_iter().filter(|file| file.session.is_some() && file.session == session.session);
+        self.files.extend(own);
     }
 
     /// Adds the transcripts below any folder. Where the path does not show what a file is, its first lines do.
@@ -229,7 +231,7 @@ impl Selection {
 
 /// Returns the folders in a `projects` folder, sorted. If several of them are links to the same folder, one is returned.
 pub(crate) fn project_folders(projects: &Path) -> Result<Vec<PathBuf>, Error> {
-    let failed = |source| Error::read(projects, source);
+    let failed = Error::reading(projects);
     let real = projects.canonicalize().map_err(failed)?;
     let (mut folders, mut links) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(projects).map_err(failed)? {
@@ -364,14 +366,15 @@ fn is_visited(path: &Path, kind: FileType) -> bool {
 }
 
 fn sorted_entries(folder: &Path) -> Result<Vec<(PathBuf, FileType)>, Error> {
-    let read = || {
-        let entries =
-            fs::read_dir(folder)?.map(|entry| entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))));
-        entries.collect::<io::Result<Vec<_>>>()
-    };
-    let mut entries = read().map_err(|source| Error::read(folder, source))?;
+    let mut entries = entries_with_types(folder).map_err(Error::reading(folder))?;
     entries.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(entries)
+}
+
+fn entries_with_types(folder: &Path) -> io::Result<Vec<(PathBuf, FileType)>> {
+    fs::read_dir(folder)?
+        .map(|entry| entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))))
+        .collect()
 }
 
 #[cfg(test)]

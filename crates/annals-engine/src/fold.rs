@@ -116,7 +116,7 @@ pub fn update(path: &Path, folds: &mut [&mut dyn AnyFold]) -> io::Result<()> {
     update_part(path, folds, u64::MAX).map(drop)
 }
 
-/// Does the same, but stops behind the line with which `limit` bytes were read or a fold is full, so that whoever stores what was
+/// Does the same, but stops after the line with which `limit` bytes were read or a fold is full, so that whoever stores what was
 /// accumulated can do so in steps. The next call goes on from there.
 pub fn update_part(path: &Path, folds: &mut [&mut dyn AnyFold], limit: u64) -> io::Result<UpdatedPart> {
     let mut file = File::open(path)?;
@@ -204,7 +204,7 @@ fn feed(
     Ok(is_end)
 }
 
-/// Moves the checkpoints of the folds that got the entries behind an offset to where these end. Others are further on.
+/// Moves the checkpoints of the folds that got the entries after an offset to where these end. Others are further on.
 fn set_progress(
     file: &mut (impl Read + Seek),
     state: &FileState,
@@ -221,7 +221,7 @@ fn set_progress(
     Ok(())
 }
 
-/// Where reading stops: at the end, or behind the line that reaches the offset to pause at.
+/// Where reading stops: at the end, or after the line that reaches the offset to pause at.
 #[derive(Clone, Copy)]
 struct Stop {
     end: u64,

@@ -139,12 +139,11 @@ impl Follower {
     ) -> usize {
         let deadline = Instant::now() + patience;
         let count = Cell::new(0);
-        let mut count_event = |file: &TranscriptFile, event: Event<'_>| {
-            count.set(count.get() + 1);
-            on_event(file, event);
-        };
         loop {
-            self.wait_and_check(deadline, &mut count_event);
+            self.wait_and_check(deadline, &mut |file, event| {
+                count.set(count.get() + 1);
+                on_event(file, event);
+            });
             if count.get() > 0 || Instant::now() >= deadline {
                 return count.get();
             }
@@ -220,8 +219,8 @@ impl Follower {
         if let Some(transcript) = self.described_by(path) {
             return self.check_beside(&transcript, on_event);
         }
-        let is_around = |around: &Surroundings| around.folders().any(|folder| folder.starts_with(path));
-        if self.around.as_ref().is_some_and(is_around) {
+        let around = self.around.as_ref();
+        if around.is_some_and(|around| around.folders().any(|folder| folder.starts_with(path))) {
             self.forget(path);
             return self.check_all(on_event);
         }

@@ -217,18 +217,19 @@ fn copied_line(line: &[u8], from: &str, session: &str, ids: &HashMap<String, Str
     let body = Value::new(line);
     let id = body.and_then(|body| body.text("uuid")).map(String::from);
     let mut copy = with_new_ids(line, ids);
-    let mut set = |key: &str, value: &str| {
-        if let Ok(changed) = patch::set(&copy, key, value) {
-            copy = changed;
-        }
-    };
     if body.is_some_and(|body| body.get("sessionId").is_some()) {
-        set("sessionId", &quote(session));
+        copy = with_value(copy, "sessionId", &quote(session));
     }
     if let Some(id) = id {
-        set("forkedFrom", &format!("{{\"sessionId\":{},\"messageUuid\":{}}}", quote(from), quote(&id)));
+        let origin = format!("{{\"sessionId\":{},\"messageUuid\":{}}}", quote(from), quote(&id));
+        copy = with_value(copy, "forkedFrom", &origin);
     }
     copy
+}
+
+/// Returns a line with another value of a key; the same line if it is no object.
+fn with_value(line: Vec<u8>, key: &str, value: &str) -> Vec<u8> {
+    patch::set(&line, key, value).unwrap_or(line)
 }
 
 /// Returns a line in which every id of the session is replaced, except in messages and tool results, whose text must not change.
@@ -305,10 +306,11 @@ pub(crate) fn cut_between_words(text: &str, longest: usize, is_cut_already: bool
         return line;
     }
     let (shown, more) = line.split_at(end);
-    let is_of_word = |character: char| character.is_ascii_graphic();
-    // The word goes on behind a text that was cut before, too.
-    let ends_in_word = more.chars().next().is_none_or(is_of_word);
-    let shown = if ends_in_word { shown.trim_end_matches(is_of_word) } else { shown }.trim_end();
+    // In a text that was cut before, the word may go on after the end of the text.
+    let ends_in_word = more.chars().next().is_none_or(|next| next.is_ascii_graphic());
+    let shown =
+        if ends_in_word { shown.trim_end_matches(|last: char| last.is_ascii_graphic()) } else { shown };
+    let shown = shown.trim_end();
     if shown.is_empty() { String::new() } else { format!("{shown}…") }
 }
 

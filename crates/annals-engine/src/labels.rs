@@ -78,8 +78,8 @@ fn absolute(path: &Path) -> io::Result<PathBuf> {
 /// Returns the target for writing to a session's own transcript. Fails for subagents, and for files that Claude Code would not
 /// take for the session.
 pub(crate) fn own_target(file: &TranscriptFile) -> Result<Target, Error> {
-    let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
-    let session = file.session.as_deref().filter(|_| file.agent.is_none()).ok_or_else(not_a_session)?;
+    let own_session = file.session.as_deref().filter(|_| file.agent.is_none());
+    let session = own_session.ok_or_else(|| Error::not_a_session(file))?;
     // The path is absolute because it finds the session's other files, and is stored in the trash.
     let path = absolute(&file.path).map_err(|source| Error::read(&file.path, source))?;
     let target = Target::session(path.parent().unwrap_or(Path::new(".")), session)?;
@@ -87,7 +87,7 @@ pub(crate) fn own_target(file: &TranscriptFile) -> Result<Target, Error> {
     if target.path() == path && fs::metadata(&file.path).is_ok_and(|metadata| metadata.is_file()) {
         Ok(target)
     } else {
-        Err(not_a_session())
+        Err(Error::not_a_session(file))
     }
 }
 

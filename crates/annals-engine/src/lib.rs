@@ -11,7 +11,7 @@
 //! | `catalog` | a cache for lists, `catalog.sqlite`, and what was counted, `usage.sqlite`, in the [`Home`] of annals | SQLite | lists and counts are the same, and slower; responses of deleted transcripts are not counted |
 //! | `search` | `Engine::search` and its index, `search.sqlite` in the [`Home`] of annals; needs `catalog` | `annals-search` | they are absent |
 //! | `follow` | `Engine::follow`, `Follower`, `Tail`: growth of transcripts as it happens | file watching | they are absent |
-//! | `http` | `Http`: logs behind http and https addresses | TLS | only other [`Remote`]s and [`Ingress`]es |
+//! | `http` | `Http`: logs at http and https addresses | TLS | only other [`Remote`]s and [`Ingress`]es |
 
 mod analysis;
 mod belongings;

@@ -74,8 +74,10 @@ pub(crate) fn copies_of(
     mut go_on: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Vec<Relation>, Error> {
     let copies = catalog::copies(engine, &mut go_on);
-    let is_own = |group: &Vec<TranscriptFile>| group.iter().any(|other| other.path == file.path);
-    let Some(group) = copies.groups.into_iter().find(is_own) else { return Ok(Vec::new()) };
+    let mut groups = copies.groups.into_iter();
+    let Some(group) = groups.find(|group| group.iter().any(|other| other.path == file.path)) else {
+        return Ok(Vec::new());
+    };
     let mut relations = relations(file, group, go_on)?;
     relations.retain(|relation| relation.shared > 0);
     Ok(relations)
@@ -130,10 +132,9 @@ struct CopiedMessage {
 
 impl Ancestry {
     fn read(file: &TranscriptFile) -> Result<Self, Error> {
-        let failed = |source| Error::read(&file.path, source);
-        let mut reader = Reader::new(open_regular(&file.path).map_err(failed)?);
+        let mut reader = Reader::new(open_regular(&file.path).map_err(Error::reading(&file.path))?);
         let mut ancestry = Self::default();
-        while let Some(entry) = reader.read().map_err(failed)? {
+        while let Some(entry) = reader.read().map_err(Error::reading(&file.path))? {
             ancestry.add(&entry);
         }
         Ok(ancestry)
@@ -226,9 +227,8 @@ impl Ancestry {
 
     /// Returns whether there are messages that only this file has before the last one that both have.
     fn has_more_between(&self, other: &Self) -> bool {
-        let is_shared = |message: &Message| other.ids.contains(&message.id);
-        let last = self.messages.iter().rposition(is_shared).unwrap_or(0);
-        !self.messages[..last].iter().all(is_shared)
+        let last = self.messages.iter().rposition(|message| other.ids.contains(&message.id)).unwrap_or(0);
+        self.messages[..last].iter().any(|message| !other.ids.contains(&message.id))
     }
 }
 

@@ -104,12 +104,14 @@ pub(crate) fn agent_with_id(
     let mut guard = engine.symlink_guard();
     let is_only_one = found.len() == 1;
     found.retain(|file| guard.allows(&file.path));
-    let id = || session.session.clone().unwrap_or_default();
     match &found[..] {
-        [] if is_only_one => Err(Error::new(ErrorKind::Outside { session: id() })),
         [] => {
-            let is_remote = remote_agents(session).iter().any(|(remote, _)| remote == agent);
-            Err(Error::new(ErrorKind::NoAgent { session: id(), agent: agent.to_owned(), is_remote }))
+            let session_id = session.session.clone().unwrap_or_default();
+            if is_only_one {
+                return Err(Error::new(ErrorKind::Outside { session: session_id }));
+            }
+            let is_remote = is_remote_agent(session, agent);
+            Err(Error::new(ErrorKind::NoAgent { session: session_id, agent: agent.to_owned(), is_remote }))
         }
         [file] => Ok(file.clone()),
         several => Err(Error::ambiguous_agents(agent, several)),
@@ -183,14 +185,17 @@ fn is_session_transcript(path: &Path) -> bool {
 /// is none such.
 fn prefer_project(engine: &Engine, paths: &mut Vec<PathBuf>, project: &Path) {
     let folders = engine.folders_of(project, &mut Vec::new());
-    let is_of_project = |path: &PathBuf| {
-        let agents = agent_in(project).map(|agent| agents_of(&TranscriptFile::at(path), agent));
-        path.parent().is_some_and(|own| folders.iter().any(|one| one == own))
-            || agents.is_some_and(|agents| agents.iter().any(|agent| is_same_file(&agent.path, project)))
-    };
-    if paths.iter().any(is_of_project) {
-        paths.retain(is_of_project);
+    if paths.iter().any(|path| is_of_project(path, project, &folders)) {
+        paths.retain(|path| is_of_project(path, project, &folders));
     }
+}
+
+/// Returns whether a transcript lies in one of the folders of a project, or is that of the session whose agent has its transcript at
+/// `project`.
+fn is_of_project(transcript: &Path, project: &Path, folders: &[PathBuf]) -> bool {
+    let agents = agent_in(project).map(|agent| agents_of(&TranscriptFile::at(transcript), agent));
+    transcript.parent().is_some_and(|own| folders.iter().any(|one| one == own))
+        || agents.is_some_and(|agents| agents.iter().any(|agent| is_same_file(&agent.path, project)))
 }
 
 pub(crate) fn session_to_change(engine: &Engine, selector: &OsStr) -> Result<TranscriptFile, Error> {
@@ -248,20 +253,20 @@ fn candidate(engine: &Engine, file: &TranscriptFile) -> Candidate {
 
 pub(crate) fn is_session_prefix(engine: &Engine, text: &str) -> bool {
     let is_hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    let is_beginning = |file: TranscriptFile| file.session.is_some_and(|id| id.starts_with(text));
-    text.len() >= SHORTEST_PREFIX && is_hexadecimal && engine.sessions().into_iter().any(is_beginning)
+    if text.len() < SHORTEST_PREFIX || !is_hexadecimal {
+        return false;
+    }
+    engine.sessions().iter().any(|file| file.session.as_ref().is_some_and(|id| id.starts_with(text)))
 }
 
 /// Returns the session that was active last. An archived session is returned only if all are archived, and a file without a
 /// conversation only if no file has one.
 fn latest_session(engine: &Engine) -> Option<TranscriptFile> {
-    let latest = |archived, all| {
-        let options = ListOptions { limit: Some(1), archived, all, ..ListOptions::default() };
-        engine.list(&options).sessions.pop()
-    };
     let (exclude, include) = (ArchiveFilter::Exclude, ArchiveFilter::Include);
-    let row = latest(exclude, false).or_else(|| latest(include, false)).or_else(|| latest(include, true));
-    row.map(|row| row.file)
+    [(exclude, false), (include, false), (include, true)].into_iter().find_map(|(archived, all)| {
+        let options = ListOptions { limit: Some(1), archived, all, ..ListOptions::default() };
+        Some(engine.list(&options).sessions.pop()?.file)
+    })
 }
 
 /// Returns the transcripts of a session: there may be copies in several projects.
@@ -314,11 +319,11 @@ fn agents_named(engine: &Engine, selector: &str) -> Vec<TranscriptFile> {
 
 /// Returns the transcripts of all agents of a project, by their names alone.
 fn agent_paths(project: &Path) -> Vec<PathBuf> {
-    let is_session = |path: &PathBuf| path.file_name().and_then(OsStr::to_str).is_some_and(is_session_id);
-    let sessions = children(project).unwrap_or_default().into_iter().filter(is_session);
     // The folder of a session is called like its transcript.
+    let mut folders = children(project).unwrap_or_default();
+    folders.retain(|folder| folder.file_name().and_then(OsStr::to_str).is_some_and(is_session_id));
     let mut paths: Vec<_> =
-        sessions.flat_map(|folder| agents_below(&folder.with_extension("jsonl"))).collect();
+        folders.iter().flat_map(|folder| agents_below(&folder.with_extension("jsonl"))).collect();
     paths.extend(agent_paths_beside(project));
     paths
 }
@@ -344,8 +349,7 @@ fn explain_agent(engine: &Engine, selector: &OsStr, error: Error) -> Error {
 
 /// Says that an argument names an agent on another machine, if it does: `agents` lists it, but its transcript is not here.
 fn explain_remote_agent(engine: &Engine, agent: &str, error: Error) -> Error {
-    let is_it = |file: &TranscriptFile| remote_agents(file).iter().any(|(id, _)| id == agent);
-    match engine.sessions().into_iter().find(is_it) {
+    match engine.sessions().into_iter().find(|session| is_remote_agent(session, agent)) {
         Some(file) => Error::new(ErrorKind::NoAgent {
             session: file.session.unwrap_or_default(),
             agent: agent.to_owned(),
@@ -353,6 +357,11 @@ fn explain_remote_agent(engine: &Engine, agent: &str, error: Error) -> Error {
         }),
         None => error,
     }
+}
+
+/// Returns whether a session has metadata of an agent on another machine with this id.
+fn is_remote_agent(session: &TranscriptFile, agent: &str) -> bool {
+    remote_agents(session).iter().any(|(id, _)| id == agent)
 }
 
 /// Returns whether an argument that names no file was meant as one.

@@ -95,8 +95,8 @@ pub(crate) fn ghosts(engine: &Engine, options: &ListOptions) -> (Vec<Ghost>, Vec
     let existing = ExistingTranscripts::find(engine, &mut errors);
     let mut ghosts: BTreeMap<String, Ghost> = BTreeMap::new();
     for prompt in prompts.into_iter().rev() {
-        let is_gone = |session: &String| existing.lacks(session, prompt.project.as_deref());
-        let Some(session) = prompt.session.filter(is_gone) else { continue };
+        let session = prompt.session.filter(|session| existing.lacks(session, prompt.project.as_deref()));
+        let Some(session) = session else { continue };
         let ghost = ghosts.entry(session.clone()).or_insert_with(|| Ghost {
             session,
             first_prompt: prompt.text,
@@ -147,23 +147,29 @@ impl ExistingTranscripts {
 
     /// Returns whether a session certainly has no transcript: one may lie in a folder that could not be read.
     fn lacks(&self, session: &str, project: Option<&str>) -> bool {
-        let is_unread = || match project {
-            Some(project) => self.unread.contains(&*OsString::from(folder_name(project))),
-            None => !self.unread.is_empty(),
-        };
-        !self.sessions.contains(session) && !self.has_unknown_folders && !is_unread()
+        if self.sessions.contains(session) || self.has_unknown_folders {
+            return false;
+        }
+        match project {
+            Some(project) => !self.unread.contains(&*OsString::from(folder_name(project))),
+            None => self.unread.is_empty(),
+        }
     }
 }
 
 impl Ghost {
     fn matches(&self, options: &ListOptions, project: Option<&ProjectFilter>) -> bool {
-        let has_words = |text: &String| self.first_prompt.to_lowercase().contains(&text.to_lowercase());
         project.is_none_or(|project| self.project.as_deref().is_some_and(|path| project.matches(path)))
             && options.since.is_none_or(|since| self.last_at >= Some(since))
             && options.until.is_none_or(|until| self.first_at.is_some_and(|first| first < until))
             && options.inactive_since.is_none_or(|since| self.last_at.is_some_and(|last| last < since))
-            && options.title.as_ref().is_none_or(has_words)
+            && options.title.as_ref().is_none_or(|text| self.has_text(text))
             && options.branch.is_none()
+    }
+
+    /// Returns whether the first prompt has a text in it, whatever its case.
+    fn has_text(&self, text: &str) -> bool {
+        self.first_prompt.to_lowercase().contains(&text.to_lowercase())
     }
 }
 

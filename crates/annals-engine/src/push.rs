@@ -1,7 +1,7 @@
 //! Sends the entries of a transcript to a server, in order and each once. `docs/PUSH.md` describes what is sent.
 //!
 //! The file on disk is the truth: [`Pusher::push`] reads what is in it, syncs it, and sends what the server does not have yet.
-//! Every entry names the one before it, and a server stores it only behind that one. So an entry that is sent twice, because an
+//! Every entry names the one before it, and a server stores it only after that one. So an entry that is sent twice, because an
 //! answer was lost or because one of the two sides was killed, is stored once; and the server says where to continue.
 
 mod background;
@@ -277,7 +277,7 @@ impl Pusher {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(self.rewritten()),
             file => file.map_err(|error| Error::read(&self.path, error))?,
         };
-        let failed = |error| Error::read(&self.path, error);
+        let failed = Error::reading(&self.path);
         let state = FileState::from(file.metadata().map_err(failed)?);
         if !self.queue.read(&mut file, &state).map_err(failed)? {
             return Err(self.rewritten());
@@ -331,7 +331,7 @@ impl Pusher {
     fn send_pending(&mut self, file: &mut File) -> Result<(), PushError> {
         let Retry { tries, .. } = self.options.retry;
         let mut farthest = self.queue.position();
-        // The progress tells the next push that the transcript was rewritten. So the first one is saved at once.
+        // By the progress, the next push sees that the transcript was rewritten. So the first one is saved at once.
         let mut unsaved = if farthest == (0, 0) { SAVE_INTERVAL - 1 } else { 0 };
         let (mut failures, mut rewinds) = (0, 0);
         while let Some(index) = self.queue.next() {
@@ -370,13 +370,12 @@ impl Pusher {
 
     /// Sends one entry and takes in the answer.
     fn put(&mut self, file: &mut File, index: usize) -> Result<Step, PushError> {
-        let failed = |error| Error::read(&self.path, error);
         // What a rewrite or a deletion has just removed must not be sent from the file that is still open.
-        let current = FileState::of(&self.path).map_err(failed)?;
+        let current = FileState::of(&self.path).map_err(Error::reading(&self.path))?;
         if current.is_none_or(|current| current.identity != self.queue.identity()) {
             return Err(self.rewritten());
         }
-        let body = self.queue.body(file, index).map_err(failed)?;
+        let body = self.queue.body(file, index).map_err(Error::reading(&self.path))?;
         let Some(body) = body else { return Err(self.rewritten()) };
         let key = self.queue.key(index);
         let entry = PutEntry { body: &body, after: self.queue.last_stored(), key: key.as_deref() };
@@ -394,7 +393,7 @@ impl Pusher {
         }
     }
 
-    /// Continues behind the last entry of the server.
+    /// Continues after the last entry of the server.
     fn continue_behind(&mut self, index: usize, head: Option<String>) -> Result<Step, PushError> {
         if head.is_some() && head.as_deref() == self.queue.id(index) {
             self.queue.mark_stored(index);

@@ -25,9 +25,11 @@ pub struct Report {
 }
 
 pub(crate) fn read_all(files: Vec<TranscriptFile>, done: impl Fn(u64) + Sync) -> Vec<Result<Report, Error>> {
-    let size = |file: &TranscriptFile| fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
-    let mut queue: Vec<_> =
-        files.into_iter().enumerate().map(|(place, file)| (size(&file), place, file)).collect();
+    let sized = files.into_iter().enumerate().map(|(place, file)| {
+        let size = fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
+        (size, place, file)
+    });
+    let mut queue: Vec<_> = sized.collect();
     queue.sort_by_key(|(size, ..)| Reverse(*size));
     let read = queue.into_par_iter().with_max_len(1).map(|(size, place, file)| {
         let report = read(file);
@@ -51,8 +53,8 @@ pub(crate) fn read(file: TranscriptFile) -> Result<Report, Error> {
         |wanted: fn(&Step) -> bool| conversation.steps().iter().filter(|step| wanted(step)).count() as u64;
     stats.turns = conversation.turns().len() as u64;
     stats.active_ms = conversation.turns().iter().filter_map(Turn::duration_ms).sum();
-    let is_long = |turn: &&Turn| turn.idle_ms.is_some_and(|idle| idle >= LONG_PAUSE_MS);
-    stats.idle_pauses = conversation.turns().iter().filter(is_long).count() as u64;
+    let pauses = conversation.turns().iter().filter_map(|turn| turn.idle_ms);
+    stats.idle_pauses = pauses.filter(|idle| *idle >= LONG_PAUSE_MS).count() as u64;
     stats.context = prompts.fill(&conversation);
     stats.branches = count(|step| matches!(step, Step::Branch { cause: Cause::LeftBehind, .. }));
     stats.inline_subagents = count(|step| matches!(step, Step::Branch { cause: Cause::Subagent, .. }));

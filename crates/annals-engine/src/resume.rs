@@ -70,26 +70,22 @@ pub(crate) fn resumption(engine: &Engine, file: &TranscriptFile) -> Result<Resum
 /// one; then a later entry names it.
 fn folder(engine: &Engine, file: &TranscriptFile) -> Result<ResumeFolder, Error> {
     let row = engine.session_row(file)?;
-    let is_own = |path: &String| folder_name(path) == row.project_key;
     let first = row.project_path().filter(|path| is_usable(path));
-    if let Some(own) = first.clone().filter(is_own) {
+    if let Some(own) = first.clone().filter(|path| folder_name(path) == row.project_key) {
         return Ok(ResumeFolder::Own(own.into()));
     }
-    let failed = |source| Error::read(&file.path, source);
-    let mut reader = Reader::new(open_regular(&file.path).map_err(failed)?);
-    while let Some(entry) = reader.read().map_err(failed)? {
+    let mut reader = Reader::new(open_regular(&file.path).map_err(Error::reading(&file.path))?);
+    while let Some(entry) = reader.read().map_err(Error::reading(&file.path))? {
         let folder = entry.view::<User>().and_then(|user| user.cwd().map(Cow::into_owned));
-        if let Some(own) = folder.filter(|path| is_usable(path)).filter(is_own) {
+        if let Some(own) = folder.filter(|path| is_usable(path) && folder_name(path) == row.project_key) {
             return Ok(ResumeFolder::Own(own.into()));
         }
     }
     let Some(first) = first.map(PathBuf::from) else { return Ok(ResumeFolder::Unknown) };
     // Claude Code resolves the links of the folder that it is started in.
     let resolved = first.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned));
-    Ok(match resolved.filter(is_own) {
-        Some(_) => ResumeFolder::Own(first),
-        None => ResumeFolder::Elsewhere(first),
-    })
+    let is_own = resolved.is_some_and(|path| folder_name(&path) == row.project_key);
+    Ok(if is_own { ResumeFolder::Own(first) } else { ResumeFolder::Elsewhere(first) })
 }
 
 /// Returns whether a path can be given to another program. A relative one would mean another folder wherever it is used.
@@ -101,11 +97,11 @@ fn is_usable(path: &str) -> bool {
 fn config(transcript: &Path) -> Option<PathBuf> {
     // The transcript lies in `projects`, in the folder of its project.
     let config = transcript.ancestors().nth(3)?;
-    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let config = config.canonicalize().unwrap_or_else(|_| config.to_owned());
     // A relative path means another folder in the folder of the session.
     let used = Roots::of_claude_code().filter(|used| used.is_absolute());
-    let is_used = used.is_some_and(|used| resolved(&used) == resolved(config));
-    (!is_used).then(|| resolved(config))
+    let is_used = used.is_some_and(|used| used.canonicalize().unwrap_or(used) == config);
+    (!is_used).then_some(config)
 }
 
 #[cfg(test)]

@@ -74,11 +74,11 @@ pub(crate) fn hydrate(
     }
     let _session = engine.lock_exclusive(&file.path, target.session_id())?;
     let mut replaced = None;
-    let keep_old = || {
+    let hydrated = rewrite::hydrate(&**engine.disk(), &file.path, log, options.allow_empty, || {
         replaced = Some(engine.keep_copy(&file)?);
         Ok::<_, Error>(())
-    };
-    match rewrite::hydrate(&**engine.disk(), &file.path, log, options.allow_empty, keep_old) {
+    });
+    match hydrated {
         Ok(entries) => {
             let replaced = replaced.map(|kept| kept.complete(engine)).transpose()?;
             Ok(HydrateOutcome { entries, replaced })

@@ -105,10 +105,10 @@ impl Snapshot {
         length: u64,
         visit: impl FnMut(&Entry<'_>, Option<Problem>, &[BlockSpan]),
     ) -> Result<Self, Error> {
-        let failed = |source| Error::read(&file.path, source);
-        let source = open_regular(&file.path).map_err(failed)?;
-        let bytes = source.metadata().map_err(failed)?.len().min(length);
-        let mut session = Session::read_sized((&source).take(length), bytes, visit).map_err(failed)?;
+        let source = open_regular(&file.path).map_err(Error::reading(&file.path))?;
+        let bytes = source.metadata().map_err(Error::reading(&file.path))?.len().min(length);
+        let session = Session::read_sized((&source).take(length), bytes, visit);
+        let mut session = session.map_err(Error::reading(&file.path))?;
         if file.agent.is_some() {
             session.follow_sidechain();
         }
@@ -177,8 +177,10 @@ impl Snapshot {
         if self.file.agent.is_some() || !self.is_whole {
             return 0;
         }
-        let analysis = || Analysis::of(&self.session, &Places::new(), None);
-        *self.lost_messages.get_or_init(|| analysis().map_or(0, |analysis| analysis.lost_messages()))
+        *self.lost_messages.get_or_init(|| {
+            let analysis = Analysis::of(&self.session, &Places::new(), None);
+            analysis.map_or(0, |analysis| analysis.lost_messages())
+        })
     }
 
     /// Returns the entry whose uuid begins so; fails if there is none, or more than one.

@@ -25,13 +25,12 @@ impl SpilledFile {
         path: &Path,
         guard: Option<&SymlinkGuard>,
     ) -> Result<Self, Error> {
-        let failed = |source| Error::read(path, source);
-        let file = open_regular(path).map_err(failed)?;
+        let file = open_regular(path).map_err(Error::reading(path))?;
         if guard.is_some_and(|guard| !guard.allows_opened(path, &file)) {
             let session = transcript.session.clone().unwrap_or_default();
             return Err(Error::new(ErrorKind::Outside { session }));
         }
-        let length = file.metadata().map_err(failed)?.len();
+        let length = file.metadata().map_err(Error::reading(path))?.len();
         Ok(Self { file, length })
     }
 
@@ -68,10 +67,9 @@ impl SpilledText {
         most: u64,
         guard: Option<&SymlinkGuard>,
     ) -> Result<Self, Error> {
-        let failed = |source| Error::read(path, source);
         let SpilledFile { file, length } = SpilledFile::open(transcript, path, guard)?;
         let mut beginning = Vec::new();
-        file.take(most).read_to_end(&mut beginning).map_err(failed)?;
+        file.take(most).read_to_end(&mut beginning).map_err(Error::reading(path))?;
         if beginning.len() as u64 == most {
             beginning.truncate(end_of_words(&beginning));
         }
@@ -80,11 +78,11 @@ impl SpilledText {
     }
 }
 
-/// Returns how much to keep of the beginning of a text. A token that is cut is not recognised as a secret any more. So the text ends behind a sign
+/// Returns how much to keep of the beginning of a text. A token that is cut is not recognised as a secret any more. So the text ends after a sign
 /// that no token has: white space, a quotation mark of JSON in one line, or a character of another script.
 fn end_of_words(beginning: &[u8]) -> usize {
-    let is_outside = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'"' || !byte.is_ascii();
-    let last = beginning.iter().rposition(is_outside);
+    let last =
+        beginning.iter().rposition(|byte| byte.is_ascii_whitespace() || *byte == b'"' || !byte.is_ascii());
     let end = last.map_or(0, |last| last + usize::from(!beginning[last].is_ascii_whitespace()));
     match std::str::from_utf8(&beginning[..end]) {
         // The last character is cut, too.

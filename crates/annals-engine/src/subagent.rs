@@ -108,14 +108,14 @@ pub struct Meta {
 impl Meta {
     /// Reads the fields from a file with metadata. It is empty if there is none.
     fn of(metadata: Option<&Metadata>) -> Self {
-        let text = |key: &str| metadata.and_then(|metadata| metadata.text(key));
+        let Some(metadata) = metadata else { return Self::default() };
         Self {
-            agent_type: text("agentType"),
-            description: text("description"),
-            tool_use_id: text("toolUseId"),
-            parent_agent: text("parentAgentId"),
-            worktree: text("worktreePath"),
-            spawn_depth: metadata.and_then(|metadata| metadata.number("spawnDepth")),
+            agent_type: metadata.text("agentType"),
+            description: metadata.text("description"),
+            tool_use_id: metadata.text("toolUseId"),
+            parent_agent: metadata.text("parentAgentId"),
+            worktree: metadata.text("worktreePath"),
+            spawn_depth: metadata.number("spawnDepth"),
         }
     }
 
@@ -127,13 +127,12 @@ impl Meta {
     /// Returns the metadata as JSON: the fields of an existing file, replaced by those that are set here.
     pub(crate) fn merged_into(&self, existing: Option<&[u8]>) -> Vec<u8> {
         let existing = existing.filter(|bytes| Value::new(bytes).is_some_and(Value::is_object));
-        let text = |value: &Option<String>| value.as_deref().map(quote);
         let fields = [
-            ("agentType", text(&self.agent_type)),
-            ("description", text(&self.description)),
-            ("toolUseId", text(&self.tool_use_id)),
-            ("parentAgentId", text(&self.parent_agent)),
-            ("worktreePath", text(&self.worktree)),
+            ("agentType", self.agent_type.as_deref().map(quote)),
+            ("description", self.description.as_deref().map(quote)),
+            ("toolUseId", self.tool_use_id.as_deref().map(quote)),
+            ("parentAgentId", self.parent_agent.as_deref().map(quote)),
+            ("worktreePath", self.worktree.as_deref().map(quote)),
             ("spawnDepth", self.spawn_depth.map(|depth| depth.to_string())),
         ];
         let present = fields.into_iter().filter_map(|(key, value)| Some((key, value?)));
@@ -281,13 +280,12 @@ impl<'a> Origins<'a> {
         let mut meta = Meta::of(metadata.as_ref());
         let call = meta.tool_use_id.as_deref().or_else(|| self.started.get(id).copied()).map(str::to_owned);
         let (parent, call_entry) = self.started_by(call.as_deref(), &mut meta);
-        let says = |key: &str| metadata.as_ref().is_some_and(|metadata| metadata.flag(key));
-        let notification = |name: &str| self.notifications.get(name).copied();
+        let notification = self.notifications.get(id).or_else(|| self.notifications.get(call.as_deref()?));
         let state = state::decide(Signs {
-            is_stopped_by_user: says("stoppedByUser"),
-            notification: notification(id).or_else(|| call.as_deref().and_then(notification)),
+            is_stopped_by_user: metadata.as_ref().is_some_and(|metadata| metadata.flag("stoppedByUser")),
+            notification: notification.copied(),
             result: call.as_deref().and_then(|call| self.results.get(call)).copied(),
-            is_finished: says("finished"),
+            is_finished: metadata.as_ref().is_some_and(|metadata| metadata.flag("finished")),
             journal: journal.state_of(id),
             ending: evidence.ending,
             is_live: self.is_live,
@@ -312,10 +310,10 @@ impl<'a> Origins<'a> {
 
 /// Returns the folders between `subagents/` and a transcript.
 fn group(path: &Path) -> PathBuf {
-    let is_subagents = |folder: &&Path| folder.file_name().is_some_and(|name| name == "subagents");
     let folder = path.parent().unwrap_or(path);
-    let subagents = path.ancestors().skip(1).filter(is_subagents).last();
-    subagents.and_then(|top| folder.strip_prefix(top).ok()).map(Path::to_owned).unwrap_or_default()
+    let subagents =
+        folder.ancestors().filter(|above| above.file_name().is_some_and(|name| name == "subagents"));
+    subagents.last().and_then(|top| folder.strip_prefix(top).ok()).map(Path::to_owned).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Stops untrusted callers from leaving the `projects` folders through symbolic links.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -37,9 +37,9 @@ impl SymlinkGuard {
     /// its identity, wherever the link leads now.
     pub fn allows_opened(&self, path: &Path, file: &File) -> bool {
         let Ok(real) = path.canonicalize() else { return false };
-        let identity = |metadata: fs::Metadata| FileState::from(metadata).identity;
-        let is_it = file.metadata().map(identity).ok() == real.symlink_metadata().map(identity).ok();
-        is_it && self.is_inside(&real)
+        let [opened, real_file] = [file.metadata(), real.symlink_metadata()]
+            .map(|metadata| Some(FileState::from(metadata.ok()?).identity));
+        opened == real_file && self.is_inside(&real)
     }
 
     /// Opens a file that is inside. Returns `None` if there is no file, or if a link leads out. Fails if the path was changed

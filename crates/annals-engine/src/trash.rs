@@ -149,15 +149,17 @@ pub(crate) fn in_trash(engine: &Engine, selector: &str, entry: Option<&str>) -> 
 /// Returns whether the files of a session are being moved to the trash or from it, or are no longer there.
 pub(crate) fn is_moving(engine: &Engine, file: &TranscriptFile) -> bool {
     let Some(session) = &file.session else { return false };
-    let is_of_move = |name: Name| name.stage == Stage::Moving && name.session == *session;
-    // A process that moves files holds the lock of the session. An interrupted move leaves its entry behind, but no lock.
-    let is_locked = || {
-        let lock = engine.session_lock(session);
-        lock_file(&**engine.disk(), &lock, Access::Shared, Duration::ZERO).is_err()
-    };
-    let is_moving = entry::names(&engine.home().trash()).any(is_of_move) && is_locked();
-    // Asked last: a move that has just ended has taken the transcript with it.
+    // A process that moves files holds the lock of the session. An interrupted move leaves an entry, but no lock.
+    let is_moving =
+        entry::names(&engine.home().trash()).any(|name| name.moves(session)) && is_locked(engine, session);
+    // This is checked last: a move that has just ended has taken the transcript with it.
     is_moving || !file.path.exists()
+}
+
+/// Returns whether a process holds the lock of a session.
+fn is_locked(engine: &Engine, session: &str) -> bool {
+    let lock = engine.session_lock(session);
+    lock_file(&**engine.disk(), &lock, Access::Shared, Duration::ZERO).is_err()
 }
 
 pub(crate) fn is_from_roots(engine: &Engine, trashed: &TrashEntry) -> bool {
@@ -228,6 +230,7 @@ fn resolved_root(transcript: &Path) -> PathBuf {
 
 /// Returns the size of all items of an entry in bytes.
 fn size_of_items(folder: &Path) -> u64 {
-    let is_item = |path: &&PathBuf| path.file_name().is_some_and(|name| name != MANIFEST);
-    children(folder).unwrap_or_default().iter().filter(is_item).map(|path| size(path)).sum()
+    let files = children(folder).unwrap_or_default();
+    let items = files.iter().filter(|path| path.file_name().is_some_and(|name| name != MANIFEST));
+    items.map(|path| size(path)).sum()
 }

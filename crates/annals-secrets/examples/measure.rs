@@ -92,7 +92,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (result, time_spent().saturating_sub(start))
 }
 
-/// Returns the processor time of this thread where the system tells it (Linux), else the time that has passed.
+/// Returns the processor time of this thread where the system reports it (Linux), else the time that has passed.
 fn time_spent() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let statistics = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
@@ -100,7 +100,7 @@ fn time_spent() -> Duration {
     nanoseconds.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
-/// Returns the secret in angle brackets, with up to 60 bytes before it and 30 behind it.
+/// Returns the secret in angle brackets, with up to 60 bytes before it and 30 after it.
 fn around(text: &str, start: usize, end: usize) -> String {
     let boundary = |at: usize| (at..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
     let before = &text[boundary(start.saturating_sub(60))..start];

@@ -1,6 +1,6 @@
 //! Blocks of many lines, such as private keys: where one ends whose first line was found.
 //!
-//! Lines of a key are shown in many ways: behind `> ` or the number of a line, in quotation marks, joined by `<br>`. So all up
+//! Lines of a key are shown in many ways: after `> ` or the number of a line, in quotation marks, joined by `<br>`. So all up
 //! to the last line of the block is masked. If there is no last line, it ends with its last run of random base64.
 
 use std::ops::Range;
@@ -38,8 +38,7 @@ pub(crate) fn end_of_block(text: &[u8], start: usize, first: &[u8], last: &[u8],
         Form::Json => end_of_string(&near[..next], 0),
         Form::Text => next,
     };
-    let is_key = |run: &Range<usize>| run.len() >= SHORTEST_RUN_IN_BLOCK;
-    if last.is_some() && string == next && runs(&near[..next]).any(|run| is_key(&run)) {
+    if last.is_some() && string == next && runs(&near[..next]).any(|run| run.len() >= SHORTEST_RUN_IN_BLOCK) {
         return start + next;
     }
     start + end_of_runs(&near[..string], length_before(text, start, first))
@@ -84,7 +83,7 @@ fn end_of_runs(text: &[u8], before: usize) -> usize {
     end
 }
 
-/// Returns whether a run begins a line: it stands behind a line end and what stands before each line, which may look like a run as
+/// Returns whether a run begins a line: it follows a line end and what precedes each line, which may look like a run as
 /// well.
 fn is_behind_line(gap: usize, before: usize) -> bool {
     const FARTHEST: usize = FARTHEST_NEXT / 2;
@@ -105,17 +104,23 @@ pub(crate) fn looks_random(run: &[u8]) -> bool {
 
 /// Returns the runs of base64 that have capitals, small letters and digits. Backslashes belong to a run: JSON writes `\/`.
 fn runs(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    let is_of_run = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=\\".contains(byte);
     let mut at = 0;
     let all = std::iter::from_fn(move || {
-        let start = at + text[at..].iter().position(is_of_run)?;
-        let end = start + text[start..].iter().take_while(|byte| is_of_run(byte)).count();
+        let start = at + text[at..].iter().position(|&byte| is_of_run(byte))?;
+        let end = start + text[start..].iter().take_while(|&&byte| is_of_run(byte)).count();
         at = end;
         Some(start..end)
     });
-    let has = |run: &[u8], is: fn(&u8) -> bool| run.iter().any(is);
-    all.filter(move |run| {
-        let run = &text[run.clone()];
-        has(run, u8::is_ascii_uppercase) && has(run, u8::is_ascii_lowercase) && has(run, u8::is_ascii_digit)
-    })
+    all.filter(|run| is_mixed(&text[run.clone()]))
+}
+
+fn is_of_run(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=\\".contains(&byte)
+}
+
+/// Returns whether a text has capitals, small letters and digits.
+pub(crate) fn is_mixed(text: &[u8]) -> bool {
+    text.iter().any(u8::is_ascii_uppercase)
+        && text.iter().any(u8::is_ascii_lowercase)
+        && text.iter().any(u8::is_ascii_digit)
 }

@@ -32,7 +32,7 @@ fn ends_colour(text: &[u8]) -> bool {
 
 /// Returns `range` with both ends moved so that it cuts neither a character nor an escape of JSON in two.
 ///
-/// The start moves inwards, behind an escape that the byte before it begins: that byte stays in the text. The end
+/// The start moves inwards, to the end of an escape that the byte before it begins: that byte stays in the text. The end
 /// moves inwards over backslashes, which belong to what follows, and outwards over the rest of a `\u` escape and of a
 /// character that is written as two of them.
 pub(crate) fn whole_escapes(text: &str, range: Range<usize>) -> Range<usize> {
@@ -106,7 +106,7 @@ fn next_character(text: &str, at: usize) -> usize {
     (at..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
 }
 
-/// Returns the offset of the backslash of a `\uXXXX` escape that begins before `at` and ends behind it.
+/// Returns the offset of the backslash of a `\uXXXX` escape that begins before `at` and ends after it.
 fn unicode_escape_around(text: &[u8], at: usize) -> Option<usize> {
     let first = at.saturating_sub(5);
     (first..at).rev().find(|&start| {

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// No line of a table is longer, in bytes.
 const LONGEST_LINE: usize = 1024;
 
-/// How many bytes of a table are read behind its head.
+/// How many bytes of a table are read after its head.
 const LONGEST_TABLE: usize = 16 * 1024;
 
 /// No name of a column is longer, in bytes.
@@ -29,19 +29,22 @@ enum Separator {
     Blanks,
 }
 
-/// Finds the cells of a table below the names that are `telling`, if `keyword` stands in the head of one. Returns the end of what was
+/// Finds the cells of a table below the names that `names_secrets` accepts, if `keyword` is in the head of one. Returns the end of what was
 /// read, and the cells that are one word.
 pub(crate) fn cells_below(
     text: &str,
     keyword: usize,
-    telling: impl Fn(&str) -> bool,
+    names_secrets: impl Fn(&str) -> bool,
 ) -> (usize, Vec<Range<usize>>) {
     let head = line_around(text, keyword);
     let mut end = head.end;
     let Some((separator, names)) = head_of_table(&text[head.clone()]) else { return (end, Vec::new()) };
-    let is_telling = names.iter().map(|name| telling(trimmed(&text[head.clone()], name)));
-    let columns: Vec<_> =
-        is_telling.enumerate().filter(|(_, tells)| *tells).map(|(column, _)| column).collect();
+    let are_of_secrets = names.iter().map(|name| names_secrets(trimmed(&text[head.clone()], name)));
+    let columns: Vec<_> = are_of_secrets
+        .enumerate()
+        .filter(|(_, is_of_secrets)| *is_of_secrets)
+        .map(|(column, _)| column)
+        .collect();
     let mut found = Vec::new();
     while !columns.is_empty() && end < text.len().min(head.end + LONGEST_TABLE) {
         let start = end + line_break(&text.as_bytes()[end..]);
@@ -163,7 +166,7 @@ fn line_around(text: &str, at: usize) -> Range<usize> {
     start..end_of_line(text, at)
 }
 
-/// Returns whether a line starts behind a text.
+/// Returns whether a line starts after a text.
 fn starts_line(before: &[u8]) -> bool {
     matches!(before, [.., b'\n' | b'\r' | b'"'] | [.., b'\\', b'n' | b'r'])
 }
@@ -220,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_below_a_telling_name_are_found_in_tables_of_all_kinds() {
+    fn cells_below_the_name_of_a_secret_are_found_in_tables_of_all_kinds() {
         for table in [
             " user | password\n------+------\n mia  | one\n tom  | two\n(2 rows)",
             "+------+----------+\n| user | password |\n+------+----------+\n| mia  | one |\n| tom  | two |\n+--+--+",

@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use crate::block::is_mixed;
 use crate::mark::{self, Mark};
 use crate::masker::Masker;
 use crate::plain::Plain;
@@ -20,16 +21,13 @@ const ALPHABETS: [&str; 4] = ["5f0c8b3e92d7a146", "Q7ZK2MX9RT4W8B3C", "aQ7fZk2mX
 /// How long a continuation is; few tokens are longer.
 const LENGTH: usize = 120;
 
-/// What some patterns need behind a token: the rest of a JWT, the host behind a password.
+/// What some patterns need after a token: the rest of a JWT, the host after a password.
 const ENDINGS: [&str; 3] = ["", ".eyJaQ7fZk2mX9rT4w8B3cLs.aQ7fZk2mX9rT4w8B3cLs", "@host"];
 
 static CONTINUATIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let with_ending = |alphabet: &str, ending: &str| {
-        alphabet.chars().cycle().take(LENGTH).chain(ending.chars()).collect::<String>()
-    };
-    ALPHABETS
-        .iter()
-        .flat_map(|alphabet| ENDINGS.iter().map(move |ending| with_ending(alphabet, ending)))
+    let pairs = ALPHABETS.iter().flat_map(|alphabet| ENDINGS.iter().map(move |ending| (alphabet, ending)));
+    pairs
+        .map(|(alphabet, ending)| alphabet.chars().cycle().take(LENGTH).chain(ending.chars()).collect())
         .collect()
 });
 
@@ -40,9 +38,12 @@ const LONG_REACH: usize = 1024;
 
 /// Returns whether a text may have been cut after so many characters.
 pub(crate) fn may_be_cut(text: &[u8], longest: usize) -> bool {
-    let is_continuation = |byte: &&u8| **byte & 0xc0 == 0x80;
-    let has_length = || text.len() - text.iter().filter(is_continuation).count() >= longest;
-    text.ends_with("…".as_bytes()) || text.len() >= longest && has_length()
+    text.ends_with("…".as_bytes()) || text.len() >= longest && count_characters(text) >= longest
+}
+
+/// Returns how many characters UTF-8 has.
+fn count_characters(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
 impl Masker {
@@ -68,7 +69,7 @@ impl Masker {
     }
 
     /// Returns where the text starts that the rule of a mark leaves readable before it, such as `ghp_`. It is found as in a cut
-    /// text: with a made-up secret behind it, the rule masks all from the mark on.
+    /// text: with a made-up secret after it, the rule masks all from the mark on.
     pub(crate) fn start_of_prefix(&self, text: &str, mark: &Mark) -> Option<usize> {
         let end = mark.range.start;
         let near = (end.saturating_sub(NEAR)..=end).find(|&at| text.is_char_boundary(at))?;
@@ -84,15 +85,22 @@ impl Masker {
 
     /// Returns whether a match at a keyword may go on to the end of a text.
     fn may_reach_end(&self, text: &str, hit: Hit) -> bool {
-        let blanks = || text.as_bytes()[hit.offset..].iter().filter(|byte| byte.is_ascii_whitespace());
         let rule = &self.rules[hit.rule];
-        rule.reach > LONG_REACH || rule.ends.is_some() || blanks().nth(MOST_BLANKS).is_none()
+        let mut blanks = text.as_bytes()[hit.offset..].iter().filter(|byte| byte.is_ascii_whitespace());
+        rule.reach > LONG_REACH || rule.ends.is_some() || blanks.nth(MOST_BLANKS).is_none()
     }
 
     /// Returns where a secret begins that the rule of a keyword finds in some continuation of a text.
     fn start_of_cut_secret(&self, text: &str, hit: Hit) -> Option<usize> {
-        let is_cut = |found: &Match| found.secret.start < text.len() && found.secret.end > text.len();
-        Some(self.match_continued(text, hit, is_cut)?.secret.start)
+        let only_whole = self.rules[hit.rule].only_whole;
+        if only_whole && !is_mixed(&text.as_bytes()[hit.offset..]) {
+            return None;
+        }
+        let found = self.match_continued(text, hit, |found| {
+            let is_cut = found.secret.start < text.len() && found.secret.end > text.len();
+            is_cut && (!only_whole || is_mixed(&text.as_bytes()[found.secret.start..]))
+        });
+        Some(found?.secret.start)
     }
 
     /// Returns a secret that the rule of a keyword finds in some continuation of a text.
@@ -122,8 +130,8 @@ impl Masker {
                 let more: String = alphabet.chars().cycle().take(missing).collect();
                 let continued = format!("{text}{more}{}{}", rule.keywords[0], "1".repeat(4));
                 let keyword = text.len() + missing;
-                let is_whole = |found: &Match| found.accepted && found.secret.start == start;
-                rule.match_keyword_at_cut(&continued, keyword).filter(is_whole).map(|_| (start, index))
+                let found = rule.match_keyword_at_cut(&continued, keyword)?;
+                (found.accepted && found.secret.start == start).then_some((start, index))
             })
         });
         found.min_by_key(|(_, rule)| self.rules[*rule].before.0)

@@ -9,8 +9,8 @@ pub(crate) fn bits_per_byte(text: &[u8]) -> f64 {
         counts[usize::from(byte)] += 1;
     }
     let length = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX));
-    let share = |count: u32| f64::from(count) / length;
-    -counts.iter().filter(|&&count| count > 0).map(|&count| share(count) * share(count).log2()).sum::<f64>()
+    let shares = counts.iter().filter(|&&count| count > 0).map(|&count| f64::from(count) / length);
+    -shares.map(|share| share * share.log2()).sum::<f64>()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Masking inside JSON: all strings, without damage to what programs need.
 //!
-//! The rules look at the JSON text as a whole, so that the name of a member tells what its value is. The text is parsed
+//! The rules look at the JSON text as a whole, so that the name of a member says what its value is. The text is parsed
 //! only if they found something: then values that a form keeps are left alone, a masked string stays a string, and
 //! each item says how many values were masked in it.
 
@@ -9,8 +9,10 @@ use std::ops::Range;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use memchr::{memchr2, memmem};
+use memchr::memmem::Finder;
+use memchr::{memchr, memchr2, memmem, memrchr};
 
+use crate::block::is_mixed;
 use crate::boundary::whole_json_escapes;
 use crate::cut::may_be_cut;
 use crate::masker::Masker;
@@ -29,6 +31,24 @@ pub struct JsonForm {
     pub free: &'static [&'static str],
     /// Keys of texts that may have been cut after this many characters, so that they may end inside a secret.
     pub cut: &'static [(&'static str, usize)],
+}
+
+impl JsonForm {
+    /// Returns whether an offset is in the name of a member whose value is never masked, unless it is below a free member.
+    pub(crate) fn keeps_member_at(&self, json: &[u8], offset: usize) -> bool {
+        const LONGEST: usize = 32;
+        let before = &json[offset.saturating_sub(LONGEST)..offset];
+        let Some(quote) = memrchr(b'"', before) else { return false };
+        let start = offset - (before.len() - quote - 1);
+        let near = &json[start..json.len().min(offset + LONGEST)];
+        let Some(length) = memchr(b'"', near) else { return false };
+        near[length + 1..].starts_with(b":") && has_key(self.keep, &near[..length])
+    }
+
+    /// Returns what finds the names of free members.
+    pub(crate) fn free_names(&self) -> Vec<Finder<'static>> {
+        self.free.iter().map(|free| Finder::new(&format!("\"{free}\"")).into_owned()).collect()
+    }
 }
 
 /// Which objects say how many values were masked in them, in a member `masked` at their end.
@@ -116,11 +136,9 @@ impl Masker {
         for chunk in bytes.utf8_chunks() {
             // Where such a part begins, nobody knows whether it is in a string.
             let (secrets, seen_here) = self.scan(chunk.valid(), Form::Text);
-            let moved = |range: Range<usize>| range.start + offset..range.end + offset;
-            found.extend(secrets.into_iter().map(|secret| Candidate {
-                matched: moved(secret.matched),
-                secret: moved(secret.secret),
-                rule: secret.rule,
+            found.extend(secrets.into_iter().map(|mut secret| {
+                secret.move_by(offset);
+                secret
             }));
             seen.join(seen_here, offset);
             offset += chunk.valid().len() + chunk.invalid().len();
@@ -167,13 +185,13 @@ const BYTES: &[u8] = b"bytes";
 pub(crate) const KEY_BEGINS: [&[u8]; 2] = [KEY_FIRST, b"Private-Lines:"];
 const KEY_FIRST: &[u8] = b"-----BEGIN ";
 const KEY_LINE: &[u8] = b"PRIVATE KEY";
-/// What the last line has, or in a key file of PuTTY the line behind its private part.
+/// What the last line has, or in a key file of PuTTY the line after its private part.
 const KEY_ENDS: [&[u8]; 2] = [b"-----END ", b"Private-MAC:"];
 
-/// How far behind the first line of a private key its last line is looked for. Keys of 16,384 bits have 13 kB.
+/// How far after the first line of a private key its last line is looked for. Keys of 16,384 bits have 13 kB.
 const LONGEST_KEY: usize = 64 * 1024;
 
-/// How long a line of a key is at most, with what may stand before it, such as its number. Longer strings behind the first
+/// How long a line of a key is at most, with what may stand before it, such as its number. Longer strings after the first
 /// line of a key are masked only if they are in the same array.
 const LONGEST_KEY_LINE: usize = 128;
 
@@ -343,7 +361,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Masks the lines of a private key that stand in strings of their own: in an array, or in objects or arrays that follow
+    /// Masks the lines of a private key that are in strings of their own: in an array, or in objects or arrays that follow
     /// each other. Returns the end of what was masked in this string, or its start.
     fn line_of_private_key(&mut self, range: &Range<usize>) -> usize {
         let json = self.json;
@@ -391,16 +409,20 @@ impl Rewrite<'_> {
     /// Returns which line of a key a string has last; `None` if it has neither the first nor the last one. A mark may
     /// have replaced the last line, so it counts as one: masking masked JSON must not find more.
     fn key_at_end(&self, line: &[u8]) -> Option<KeyLine> {
-        let is_end = |text: &[u8]| ends_key(text) || !mark::marks(text, &self.masker.rules).is_empty();
         let begins = KEY_BEGINS.iter().filter_map(|begin| memmem::rfind(line, begin));
-        let Some(begin) = begins.max() else { return is_end(line).then_some(KeyLine::Last) };
+        let Some(begin) = begins.max() else { return self.may_end_key(line).then_some(KeyLine::Last) };
         let behind = &line[begin..];
         let is_private = !behind.starts_with(KEY_FIRST) || memmem::find(behind, KEY_LINE).is_some();
-        let is_open = is_private && !is_end(behind);
+        let is_open = is_private && !self.may_end_key(behind);
         Some(if is_open { KeyLine::First } else { KeyLine::Last })
     }
 
-    /// Returns whether the string behind this one is a line of a private key.
+    /// Returns whether a text has the last line of a key, or a mark that may have replaced it.
+    fn may_end_key(&self, text: &[u8]) -> bool {
+        ends_key(text) || !mark::marks(text, &self.masker.rules).is_empty()
+    }
+
+    /// Returns whether the string after this one is a line of a private key.
     fn private_key_behind(&mut self, range: &Range<usize>, state: PrivateKey) -> PrivateKey {
         match self.key_at_end(&self.json[range.clone()]) {
             None => state,
@@ -452,16 +474,16 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Returns what the rules found in a string. What begins in it and goes on behind it is found in no other string, except
+    /// Returns what the rules found in a string. What begins in it and goes on after it is found in no other string, except
     /// that what begins in a name and goes on is found in the value.
     fn found_in(&mut self, range: &Range<usize>, is_key: bool) -> Vec<Candidate> {
         let before = self.found.iter().take_while(|found| found.secret.end <= range.start).count();
         let found = &self.found[before..];
-        let is_here = |found: &&Candidate| {
-            found.secret.start < range.end
-                && (!is_key || range.start <= found.secret.start && found.secret.end <= range.end)
-        };
-        let here: Vec<_> = found.iter().take_while(is_here).cloned().collect();
+        let here = found.iter().take_while(|found| {
+            let is_inside = range.start <= found.secret.start && found.secret.end <= range.end;
+            found.secret.start < range.end && (!is_key || is_inside)
+        });
+        let here: Vec<_> = here.cloned().collect();
         self.found = &found[here.len()..];
         here
     }
@@ -471,9 +493,10 @@ impl Rewrite<'_> {
         if range.is_empty() {
             return range;
         }
-        let at = |offset: usize| offset - string.start;
-        let whole = whole_json_escapes(&self.json[string.clone()], at(from), at(range.start)..at(range.end));
-        string.start + whole.start..string.start + whole.end
+        let start = string.start;
+        let inside = range.start - start..range.end - start;
+        let whole = whole_json_escapes(&self.json[string.clone()], from - start, inside);
+        start + whole.start..start + whole.end
     }
 
     fn mask(&mut self, range: Range<usize>, text: String) {
@@ -494,14 +517,14 @@ impl Rewrite<'_> {
     /// Returns whether the form keeps a value as it is.
     fn is_kept(&self, value: &Range<usize>) -> bool {
         let key = &self.json[self.key()];
-        let is = |keys: &[&str]| keys.iter().any(|other| other.as_bytes() == key);
         let is_free = self.stack.last().is_some_and(|frame| frame.is_free);
+        let form = &self.masker.form;
         !is_free
-            && (is(self.masker.form.keep)
-                || is(self.masker.form.keep_base64) && is_base64(&self.json[value.clone()]))
+            && (has_key(form.keep, key)
+                || has_key(form.keep_base64, key) && is_base64(&self.json[value.clone()]))
     }
 
-    /// Masks text that is not UTF-8, which stands in base64 as the only member of an object. Returns whether it did.
+    /// Masks text that is not UTF-8, which is in base64 as the only member of an object. Returns whether it did.
     fn bytes_member(&mut self, range: &Range<usize>) -> bool {
         if &self.json[self.key()] != BYTES {
             return false;
@@ -538,6 +561,10 @@ pub(crate) fn cut_text_at(json: &[u8], at: usize, longest: usize) -> Option<Rang
     may_be_cut(&json[range.clone()], longest).then_some(range)
 }
 
+fn has_key(keys: &[&str], key: &[u8]) -> bool {
+    keys.iter().any(|other| other.as_bytes() == key)
+}
+
 /// Returns whether the innermost value is in an object that is an element of an array of the outermost object.
 fn is_element(stack: &[Frame]) -> bool {
     matches!(stack, [outer, list, element, ..] if outer.is_object && !list.is_object && element.is_object)
@@ -557,7 +584,7 @@ enum PrivateKey {
 /// The line of a private key, or of a certificate, that a string has last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyLine {
-    /// The first line of a private key: the key goes on behind the string.
+    /// The first line of a private key: the key goes on after the string.
     First,
     /// The last line, or a line of something else: what follows belongs to no key.
     Last,
@@ -596,13 +623,8 @@ fn looks_random(line: &[u8]) -> bool {
 /// Returns the runs of base64 that are long and have capitals, small letters and digits.
 fn runs_of_key(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     const SHORTEST: usize = 24;
-    let has = |run: &[u8], is: fn(&u8) -> bool| run.iter().any(is);
-    line.split(|byte| !is_base64(std::slice::from_ref(byte))).filter(move |run| {
-        run.len() >= SHORTEST
-            && has(run, u8::is_ascii_uppercase)
-            && has(run, u8::is_ascii_lowercase)
-            && has(run, u8::is_ascii_digit)
-    })
+    let runs = line.split(|byte| !is_base64(std::slice::from_ref(byte)));
+    runs.filter(|run| run.len() >= SHORTEST && is_mixed(run))
 }
 
 fn is_base64(text: &[u8]) -> bool {
@@ -623,11 +645,11 @@ pub(crate) fn end_of_string(json: &[u8], mut at: usize) -> usize {
 
 /// Returns whether a token is a number, `true`, `false` or `null`.
 fn is_literal(token: &[u8]) -> bool {
-    let is_number = || token.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte));
-    matches!(token, b"true" | b"false" | b"null") || is_number()
+    matches!(token, b"true" | b"false" | b"null")
+        || token.iter().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte))
 }
 
 fn end_of_literal(json: &[u8], at: usize) -> usize {
-    let is_end = |byte: &u8| b"\"{}[],: \t\n\r".contains(byte);
-    json[at + 1..].iter().position(is_end).map_or(json.len(), |length| at + 1 + length)
+    let length = json[at + 1..].iter().position(|byte| b"\"{}[],: \t\n\r".contains(byte));
+    length.map_or(json.len(), |length| at + 1 + length)
 }

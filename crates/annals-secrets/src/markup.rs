@@ -2,13 +2,13 @@
 //!
 //! Whoever renders the text sees the token, so the rules also look at a line without such signs, if one of them stands inside of
 //! a word. Which signs a renderer would really take for markup depends on the text around them; here all of them are read
-//! over, because the text as it is written is looked at anyway. The signs may stand in a JSON string, where a backslash is
+//! over, because the text as it is written is looked at anyway. The signs may be in a JSON string, where a backslash is
 //! written as two or more.
 
 use std::ops::Range;
 
 use crate::mark::Mark;
-use crate::plain::{Plain, Special, backslashes, special_at};
+use crate::plain::{Plain, Special, backslashes, backslashes_before, special_at};
 use crate::prefilter::SHORTEST_KEYWORD;
 use crate::rule::Form;
 
@@ -96,22 +96,19 @@ pub(crate) fn signs() -> impl Iterator<Item = Vec<u8>> {
 /// JSON, a line is a part of one string.
 pub(crate) fn lines(text: &str, seen: &[usize], form: Form) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
-    let first_backslash =
-        |at: usize| at - bytes[..at].iter().rev().take_while(|&&byte| byte == b'\\').count();
-    // A reference may be the first character of a word.
-    let is_inside = |at: &usize| {
-        let is_behind_word = *at > 0 && is_word(bytes[at - 1]);
-        (is_behind_word || bytes[*at] == b'&') && joins(bytes, *at, form)
-    };
-    let mut places: Vec<_> = seen.iter().map(|&at| first_backslash(at)).filter(is_inside).collect();
     // Most of these signs stand beside a blank.
-    places.extend(memchr::memchr3_iter(b'*', b'`', b'~', bytes).filter(is_inside));
+    let emphasis = memchr::memchr3_iter(b'*', b'`', b'~', bytes);
     // The first bytes of the characters among those that are hidden that have two.
-    places.extend(memchr::memchr3_iter(0xc2, 0xcd, 0xd8, bytes).filter(is_inside));
+    let hidden = memchr::memchr3_iter(0xc2, 0xcd, 0xd8, bytes);
+    let seen = seen.iter().map(|&at| at - backslashes_before(bytes, at));
+    let places = seen.chain(emphasis).chain(hidden).filter(|&at| is_inside_word(bytes, at, form));
+    let mut places: Vec<_> = places.collect();
     if form == Form::Json {
-        places.extend(memchr::memmem::find_iter(bytes, b"\\b").filter(is_inside));
+        let backspaces = memchr::memmem::find_iter(bytes, b"\\b");
+        places.extend(backspaces.filter(|&at| is_inside_word(bytes, at, form)));
     } else {
-        places.extend(memchr::memchr2_iter(b'\\', 0x08, bytes).filter(is_inside));
+        let escapes = memchr::memchr2_iter(b'\\', 0x08, bytes);
+        places.extend(escapes.filter(|&at| is_inside_word(bytes, at, form)));
     }
     places.sort_unstable();
     let mut lines: Vec<Range<usize>> = Vec::new();
@@ -121,6 +118,12 @@ pub(crate) fn lines(text: &str, seen: &[usize], form: Form) -> Vec<Range<usize>>
         }
     }
     lines
+}
+
+/// Returns whether the signs at an offset stand between two parts of a word. A reference may be the first character of a word.
+fn is_inside_word(bytes: &[u8], at: usize, form: Form) -> bool {
+    let is_behind_word = at > 0 && is_word(bytes[at - 1]);
+    (is_behind_word || bytes[at] == b'&') && joins(bytes, at, form)
 }
 
 /// What is read of the address of a link.
@@ -139,13 +142,8 @@ pub(crate) fn read(line: &str, form: Form, marks: &[Mark], addresses: Addresses)
     // The targets of links, which are read over when their text was read.
     let mut targets: Vec<Range<usize>> = Vec::new();
     let mut marks = marks.iter().peekable();
-    let runs = [b'*', b'`', b'~'].map(|sign| {
-        (
-            sign,
-            memchr::memchr_iter(sign, bytes).filter(|&at| at == 0 || bytes[at - 1] != sign).take(2).count(),
-        )
-    });
-    let has_partner = |sign: u8| runs.contains(&(sign, 2));
+    let mut paired = [b'*', b'`', b'~'].to_vec();
+    paired.retain(|&sign| has_two_runs(bytes, sign));
     let mut at = 0;
     while at < bytes.len() {
         if let Some(mark) = marks.next_if(|mark| mark.range.start <= at) {
@@ -155,7 +153,7 @@ pub(crate) fn read(line: &str, form: Form, marks: &[Mark], addresses: Addresses)
         }
         let length = match special(bytes, at, form) {
             // A sign without a partner is text.
-            Some(_) if matches!(bytes[at], b'*' | b'`' | b'~') && !has_partner(bytes[at]) => 1,
+            Some(_) if matches!(bytes[at], b'*' | b'`' | b'~') && !paired.contains(&bytes[at]) => 1,
             Some(Special::Erased(_)) => {
                 let (count, length) = backspaces(bytes, at, form);
                 // The characters before are those that a terminal overwrites.
@@ -199,14 +197,18 @@ fn backspaces(bytes: &[u8], at: usize, form: Form) -> (usize, usize) {
     (count, end - at)
 }
 
-/// Returns whether a byte may stand in a name or a token.
+/// Returns whether a sign of emphasis or code is in two places or more, so that each may have a partner.
+fn has_two_runs(bytes: &[u8], sign: u8) -> bool {
+    memchr::memchr_iter(sign, bytes).filter(|&at| at == 0 || bytes[at - 1] != sign).nth(1).is_some()
+}
+
+/// Returns whether a byte may be in a name or a token.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'=' | b':')
 }
 
 /// Returns whether the signs at an offset stand before the rest of a word.
 fn joins(bytes: &[u8], at: usize, form: Form) -> bool {
-    let goes_on = |at: usize| bytes.get(at).is_some_and(|&byte| is_word(byte));
     let mut end = at;
     if bytes[at] == b']' {
         let Some(target) = target(&bytes[at..], form) else { return false };
@@ -218,10 +220,14 @@ fn joins(bytes: &[u8], at: usize, form: Form) -> bool {
     while let Some(special) = bytes.get(end).and_then(|_| special(bytes, end, form)) {
         end += special.length();
         if matches!(special, Special::Escape(..)) {
-            return goes_on(end);
+            return starts_with_word(&bytes[end..]);
         }
     }
-    end > at && (goes_on(end) || bytes.get(end) == Some(&b'['))
+    end > at && (starts_with_word(&bytes[end..]) || bytes.get(end) == Some(&b'['))
+}
+
+fn starts_with_word(text: &[u8]) -> bool {
+    text.first().is_some_and(|&byte| is_word(byte))
 }
 
 /// Returns where the text of a link begins that ends at an offset.
@@ -263,23 +269,29 @@ fn special(bytes: &[u8], at: usize, form: Form) -> Option<Special> {
 
 /// Returns the length of the hidden character that a text begins with.
 fn hidden_at(text: &[u8]) -> Option<usize> {
-    let begins = |hidden: &&char| text.starts_with(hidden.encode_utf8(&mut [0; 4]).as_bytes());
-    HIDDEN.iter().find(begins).map(|hidden| hidden.len_utf8())
+    HIDDEN
+        .iter()
+        .find(|hidden| text.starts_with(hidden.encode_utf8(&mut [0; 4]).as_bytes()))
+        .map(|hidden| hidden.len_utf8())
 }
 
 /// Returns the character of four hexadecimal digits.
 fn unit(digits: &[u8]) -> Option<char> {
-    char::from_u32(u32::from_str_radix(std::str::from_utf8(digits.first_chunk::<4>()?).ok()?, 16).ok()?)
+    character(digits.first_chunk::<4>()?, 16)
+}
+
+/// Returns the character with a number.
+fn character(digits: &[u8], radix: u32) -> Option<char> {
+    char::from_u32(u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()?)
 }
 
 /// Returns the character that a reference stands for: `&#95;`, `&#x5f;`, `&lowbar;`.
 fn reference(text: &[u8]) -> Option<Special> {
     let near = &text[..text.len().min(LONGEST_REFERENCE)];
     let end = memchr::memchr(b';', near)?;
-    let number = |digits: &[u8], radix| u32::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok();
     let character = match &near[1..end] {
-        [b'#', b'x' | b'X', digits @ ..] => char::from_u32(number(digits, 16)?)?,
-        [b'#', digits @ ..] => char::from_u32(number(digits, 10)?)?,
+        [b'#', b'x' | b'X', digits @ ..] => character(digits, 16)?,
+        [b'#', digits @ ..] => character(digits, 10)?,
         name => NAMED.iter().find(|(known, _)| *known == name)?.1,
     };
     character.is_ascii_graphic().then_some(Special::Escape(end + 1, character))
@@ -289,27 +301,26 @@ fn reference(text: &[u8]) -> Option<Special> {
 fn target(text: &[u8], form: Form) -> Option<usize> {
     let near = text[..text.len().min(LONGEST_TARGET)].strip_prefix(b"](")?;
     let end = memchr::memchr(b')', near)?;
-    let is_end = |at: usize| {
+    let has_end = (0..end).any(|at| {
         near[at] < b' ' || form == Form::Json && near[at] == b'"' && (at == 0 || near[at - 1] != b'\\')
-    };
-    (!(0..end).any(is_end)).then_some(end + 3)
+    });
+    (!has_end).then_some(end + 3)
 }
 
 /// Returns the line around an offset.
 fn line_around(bytes: &[u8], at: usize) -> Range<usize> {
-    let is_end = |at: usize| match bytes[at] {
-        b'"' | b'\n' | b'\r' => true,
-        b'\\' => matches!(bytes.get(at + 1), Some(b'n' | b'r')),
-        _ => false,
-    };
-    let start = (0..at).rev().find(|&at| is_end(at)).map_or(0, |end| {
-        // Behind `\n`, or behind a quotation mark or a line end.
+    let start = (0..at).rev().find(|&at| ends_line(&bytes[at..])).map_or(0, |end| {
+        // After `\n`, or after a quotation mark or a line end.
         end + 1 + usize::from(bytes[end] == b'\\')
     });
-    let end = (at..bytes.len()).find(|&at| is_end(at)).unwrap_or(bytes.len());
+    let end = (at..bytes.len()).find(|&at| ends_line(&bytes[at..])).unwrap_or(bytes.len());
     // Backslashes at the end belong to what follows.
-    let backslashes = bytes[at..end].iter().rev().take_while(|&&byte| byte == b'\\').count();
-    start..end - backslashes
+    start..end - backslashes_before(&bytes[at..end], end - at)
+}
+
+/// Returns whether a text begins with a quotation mark or a line end, which JSON may have escaped.
+fn ends_line(text: &[u8]) -> bool {
+    matches!(text, [b'"' | b'\n' | b'\r', ..] | [b'\\', b'n' | b'r', ..])
 }
 
 #[cfg(test)]

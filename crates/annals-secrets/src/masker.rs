@@ -1,8 +1,11 @@
-//! The masker: a prefilter over all keywords, and the rules behind it.
+//! The masker: a prefilter over all keywords, and the rules that it selects.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::OnceLock;
+
+use memchr::memmem::Finder;
 
 use crate::json::JsonForm;
 use crate::mark::Mark;
@@ -22,6 +25,8 @@ const RECENT: usize = 4;
 pub struct Masker {
     pub(crate) rules: Vec<Rule>,
     pub(crate) form: JsonForm,
+    /// What finds the names of the [`JsonForm::free`] members.
+    free_names: Vec<Finder<'static>>,
     /// The rules of the user, as they were given.
     added: Box<str>,
     /// Is built when it is first needed, when the form is known.
@@ -93,11 +98,12 @@ impl Masker {
     /// Sets what the JSON consists of that [`Masker::mask_json`] masks.
     #[must_use]
     pub fn with_form(self, form: JsonForm) -> Self {
-        Self { form, prefilter: OnceLock::new(), ..self }
+        Self { free_names: form.free_names(), form, prefilter: OnceLock::new(), ..self }
     }
 
     fn from_rules(rules: Vec<Rule>, toml: &str) -> Self {
-        Self { rules, form: JsonForm::default(), added: toml.into(), prefilter: OnceLock::new() }
+        let form = JsonForm::default();
+        Self { rules, form, free_names: Vec::new(), added: toml.into(), prefilter: OnceLock::new() }
     }
 
     pub(crate) fn prefilter(&self) -> &Prefilter {
@@ -184,7 +190,7 @@ impl Masker {
 
     /// Finds the secrets of a whole text, in order and without overlaps, and says what else was seen in it.
     ///
-    /// A private key without its last line may go on behind a token of another rule: how far depends on whether the token is masked
+    /// A private key without its last line may go on after a token of another rule: how far depends on whether the token is masked
     /// already. So a text with such a key, or with marks, is read again with what was found as marks, until nothing is left: masking a
     /// masked text changes nothing.
     pub(crate) fn scan(&self, text: &str, form: Form) -> (Vec<Candidate>, Signs) {
@@ -257,7 +263,6 @@ impl Masker {
         marks: &[Mark],
         form: Form,
     ) -> Vec<Candidate> {
-        let moved = |range: &Range<usize>| range.start + line.start..range.end + line.start;
         let first = marks.partition_point(|mark| mark.range.start < line.start);
         let marks = marks[first..].iter().take_while(|mark| mark.range.end <= line.end).map(|mark| {
             let range = mark.range.start - line.start..mark.range.end - line.start;
@@ -271,8 +276,7 @@ impl Masker {
             ways.into_iter().flatten().map(|addresses| markup::read(line_text, form, &marks, addresses));
         let mut found: Vec<_> = read.flat_map(|plain| self.candidates_as_read(&plain, Form::Text)).collect();
         for candidate in &mut found {
-            candidate.matched = moved(&candidate.matched);
-            candidate.secret = moved(&candidate.secret);
+            candidate.move_by(line.start);
         }
         found
     }
@@ -283,11 +287,19 @@ impl Masker {
         // From which offset each rule tries keywords again; allocated with the first match that moves one.
         let mut resume = Vec::new();
         let strings = Strings::of(text);
+        let has_free = OnceCell::new();
         let seen = self.prefilter().for_each_hit(text.as_bytes(), |Hit { offset, rule: index }| {
             if resume.get(index).is_some_and(|&from| offset < from) {
                 return;
             }
             let rule = &self.rules[index];
+            if form == Form::Json
+                && !rule.is_open_ended
+                && self.form.keeps_member_at(text.as_bytes(), offset)
+                && !has_free.get_or_init(|| self.has_free_member(text.as_bytes()))
+            {
+                return;
+            }
             if let Some((end, attempts)) = rule.match_surroundings(text, offset, form) {
                 for attempt in &attempts {
                     self.add(&mut found, text, plain, index, attempt);
@@ -299,9 +311,7 @@ impl Masker {
             let attempt = if form == Form::Json && rule.is_open_ended {
                 strings.match_keyword(rule, offset)
             } else {
-                let ends_secret = |at| found.iter().rev().take(RECENT).any(|other| other.secret.end == at);
-                let is_behind_sequence = |at| plain.is_some_and(|plain| plain.is_behind_sequence(at));
-                rule.match_keyword(text, offset, |at| is_behind_sequence(at) || ends_secret(at), form)
+                rule.match_keyword(text, offset, |at| starts_word_here(at, plain, &found), form)
             };
             let Some(mut attempt) = attempt else { return };
             attempt.accepted = self.add(&mut found, text, plain, index, &attempt);
@@ -312,6 +322,11 @@ impl Masker {
             }
         });
         (found, seen)
+    }
+
+    /// Returns whether JSON has a free member anywhere.
+    fn has_free_member(&self, json: &[u8]) -> bool {
+        self.free_names.iter().any(|name| name.find(json).is_some())
     }
 
     /// Adds what a rule matched to what was found, if it is a secret. Returns whether it is.
@@ -352,6 +367,12 @@ impl Masker {
         found.secret.end = prefix.max(found.secret.start);
         !found.secret.is_empty() && self.rules[found.rule].accepts(&text.as_bytes()[found.secret.clone()])
     }
+}
+
+/// Returns whether a word starts at an offset where the text does not show it: after a terminal sequence, and after a secret.
+fn starts_word_here(at: usize, plain: Option<&Plain>, found: &[Candidate]) -> bool {
+    plain.is_some_and(|plain| plain.is_behind_sequence(at))
+        || found.iter().rev().take(RECENT).any(|other| other.secret.end == at)
 }
 
 /// How often a text is read again with what was found as marks. Texts that need more were made for it.

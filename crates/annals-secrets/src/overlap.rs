@@ -6,7 +6,7 @@ use crate::rule::Candidate;
 ///
 /// Earlier rules are more specific: what lies inside the match of an earlier rule is dropped, such as the value of
 /// `API_KEY=ghp_…`, which is a GitHub token. Where two overlap otherwise, both are masked as one, and the rule that
-/// found more names it; a full stop behind a token does not count.
+/// found more names it; a full stop after a token does not count.
 pub(crate) fn resolve(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.sort_by_key(|candidate| (candidate.secret.start, candidate.rule));
     let mut resolved: Vec<Candidate> = Vec::with_capacity(candidates.len());

@@ -67,8 +67,8 @@ impl Pattern {
     }
 
     fn source(&self) -> String {
-        let expand = |pattern: &Text| self.parts.expand(pattern, DEEPEST_PART);
-        let source = self.alternatives.iter().map(expand).collect::<Vec<_>>().join("|");
+        let expanded = self.alternatives.iter().map(|pattern| self.parts.expand(pattern, DEEPEST_PART));
+        let source = expanded.collect::<Vec<_>>().join("|");
         match self.anchor {
             Anchor::Start => format!("^(?:{source})"),
             Anchor::Anywhere => format!("(?:{source})"),

@@ -201,18 +201,16 @@ fn mark_as_special(mark: &Mark) -> (usize, Special) {
 /// Returns the length of an escape of JSON, and the character that it stands for. Half a character is read as the sign for
 /// text that cannot be read.
 fn json_escape(text: &[u8]) -> Option<(usize, char)> {
-    let unit = |digits: &[u8]| u16::from_str_radix(std::str::from_utf8(digits.get(..4)?).ok()?, 16).ok();
-    let short = |character| Some((2, character));
     match text {
-        [_, b'n', ..] => short('\n'),
-        [_, b'r', ..] => short('\r'),
-        [_, b't', ..] => short('\t'),
-        [_, b'b', ..] => short('\u{8}'),
-        [_, b'f', ..] => short('\u{c}'),
-        [_, character @ (b'"' | b'\\' | b'/'), ..] => short(char::from(*character)),
+        [_, b'n', ..] => Some((2, '\n')),
+        [_, b'r', ..] => Some((2, '\r')),
+        [_, b't', ..] => Some((2, '\t')),
+        [_, b'b', ..] => Some((2, '\u{8}')),
+        [_, b'f', ..] => Some((2, '\u{c}')),
+        [_, character @ (b'"' | b'\\' | b'/'), ..] => Some((2, char::from(*character))),
         [_, b'u', digits @ ..] => {
-            let first = unit(digits)?;
-            let second = digits.get(4..).and_then(|rest| unit(rest.strip_prefix(b"\\u")?));
+            let first = utf16_unit(digits)?;
+            let second = digits.get(4..).and_then(|rest| utf16_unit(rest.strip_prefix(b"\\u")?));
             let both = [first, second.unwrap_or_default()];
             match char::decode_utf16(both).next()? {
                 Ok(character) => Some((if character.len_utf16() == 2 { 12 } else { 6 }, character)),
@@ -223,13 +221,17 @@ fn json_escape(text: &[u8]) -> Option<(usize, char)> {
     }
 }
 
-/// Returns where something may stand in place of plain text, in order. Most backslashes begin other escapes, such as
+/// Returns the number that four hexadecimal digits are.
+fn utf16_unit(digits: &[u8]) -> Option<u16> {
+    u16::from_str_radix(std::str::from_utf8(digits.get(..4)?).ok()?, 16).ok()
+}
+
+/// Returns where something may be written in place of plain text, in order. Most backslashes begin other escapes, such as
 /// `\n`, and are not looked at.
 fn specials(text: &[u8], has_escape: bool) -> Vec<usize> {
     // An escape begins with all backslashes before its `u`.
-    let first_backslash =
-        |last: usize| last - text[..last].iter().rev().take_while(|&&byte| byte == b'\\').count();
-    let escapes = has_escape.then(|| memmem::find_iter(text, b"\\u00").map(first_backslash));
+    let escapes = has_escape
+        .then(|| memmem::find_iter(text, b"\\u00").map(|last| last - backslashes_before(text, last)));
     let mut specials: Vec<_> = memchr_iter(0x1b, text).chain(escapes.into_iter().flatten()).collect();
     specials.sort_unstable();
     specials
@@ -238,6 +240,11 @@ fn specials(text: &[u8], has_escape: bool) -> Vec<usize> {
 /// Returns how many backslashes a text begins with.
 pub(crate) fn backslashes(text: &[u8]) -> usize {
     text.iter().take_while(|&&byte| byte == b'\\').count()
+}
+
+/// Returns how many backslashes stand before an offset.
+pub(crate) fn backslashes_before(text: &[u8], at: usize) -> usize {
+    text[..at].iter().rev().take_while(|byte| **byte == b'\\').count()
 }
 
 pub(crate) fn special_at(text: &[u8]) -> Option<Special> {
@@ -258,16 +265,16 @@ pub(crate) fn special_at(text: &[u8]) -> Option<Special> {
     }
 }
 
-/// Returns the length of a sequence behind the escape character: `[`, parameters and a letter, a change of the character set, or
+/// Returns the length of a sequence after the escape character: `[`, parameters and a letter, a change of the character set, or
 /// a title or a link of the terminal.
 fn terminal_sequence(text: &[u8]) -> Option<usize> {
     match text {
         [b'[', rest @ ..] => {
             // In JSON a quote ends the string, and a backslash begins an escape.
-            let is_parameter = |byte: &&u8| (b' '..=b'?').contains(*byte) && **byte != b'"';
-            let is_last = |byte: &&u8| (b'@'..=b'~').contains(*byte) && **byte != b'\\';
-            let length = rest.iter().take(LONGEST_SEQUENCE).take_while(is_parameter).count();
-            rest.get(length).filter(is_last).map(|_| length + 2)
+            let near = rest.iter().take(LONGEST_SEQUENCE);
+            let length = near.take_while(|&&byte| matches!(byte, b' '..=b'?') && byte != b'"').count();
+            let last = *rest.get(length)?;
+            (matches!(last, b'@'..=b'~') && last != b'\\').then_some(length + 2)
         }
         [b'(' | b')', b'0' | b'A' | b'B', ..] => Some(2),
         // A title or a link of the terminal.
@@ -275,8 +282,8 @@ fn terminal_sequence(text: &[u8]) -> Option<usize> {
             let near = &rest[..rest.len().min(LONGEST_COMMAND)];
             let near =
                 &near[..near.iter().position(|byte| matches!(byte, b'"' | b'\n')).unwrap_or(near.len())];
-            let end = |end: &[u8]| memmem::find(near, end).map(|at| at + end.len());
-            COMMAND_ENDS.iter().filter_map(|text| end(text)).min().map(|end| end + 1)
+            let ends = COMMAND_ENDS.iter().filter_map(|end| Some(memmem::find(near, end)? + end.len()));
+            ends.min().map(|end| end + 1)
         }
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! Finds all keywords of all rules in one pass, so that text without a keyword costs no regular expression.
 //!
-//! Every second byte of the text is looked at together with the three bytes behind it. A keyword starts there or one
+//! Every second byte of the text is looked at together with the three bytes after it. A keyword starts there or one
 //! byte earlier. Two tables say which groups of keywords have the first two of the four bytes, and which have the last
 //! two: in most places, no group has both. Where one has, a hash of the three bytes at the start finds the keyword.
 //!
@@ -11,6 +11,7 @@ use std::iter;
 use std::ops::Range;
 
 use crate::json::{self, JsonForm};
+use crate::pattern::Text;
 use crate::rule::Rule;
 use crate::{mark, markup};
 
@@ -44,16 +45,19 @@ pub(crate) struct Prefilter {
     buckets: Box<[usize]>,
 }
 
-/// One keyword of one rule, or a text that tells something else.
+/// One keyword of one rule, or a text with another meaning.
 #[derive(Debug)]
 struct Keyword {
     hash: u16,
+    /// The [`folded_start`] of the text, and a mask for it: a short text has fewer bytes.
+    start: u64,
+    start_mask: u64,
     text: Box<[u8]>,
     ignore_case: bool,
     meaning: Meaning,
 }
 
-/// What a keyword tells.
+/// What a keyword means.
 #[derive(Debug, Clone, Copy)]
 enum Meaning {
     /// The rule with this index must be tried.
@@ -140,8 +144,9 @@ impl Prefilter {
         for keyword in &keywords {
             starts[usize::from(keyword.hash) / 64] |= 1 << (keyword.hash % 64);
         }
-        let first = |bucket: u32| keywords.partition_point(|keyword| u32::from(keyword.hash) < bucket << 8);
-        let buckets = (0..=256).map(first).collect();
+        let buckets = (0..=256u32)
+            .map(|bucket| keywords.partition_point(|keyword| u32::from(keyword.hash) < bucket << 8));
+        let buckets = buckets.collect();
         Self { first_pairs, last_pairs, starts, keywords, buckets }
     }
 
@@ -155,8 +160,8 @@ impl Prefilter {
             }
         };
         let mut offset = 0;
-        // A keyword that starts with the last byte of a chunk is found at the first place of the next one. Behind the end of the
-        // text stand zeros: the tables allow any bytes behind a keyword.
+        // A keyword that starts with the last byte of a chunk is found at the first place of the next one. After the end of the
+        // text are zeros: the tables allow any bytes after a keyword.
         let mut last = [0; CHUNK + 2];
         while offset < text.len() {
             let rest = &text[offset..];
@@ -208,8 +213,9 @@ impl Prefilter {
         report: &mut impl FnMut(Hit),
     ) {
         let bucket = usize::from(hash >> 8);
+        let start = folded_start(&text[offset..]);
         for keyword in &self.keywords[self.buckets[bucket]..self.buckets[bucket + 1]] {
-            if keyword.hash != hash || !keyword.starts(&text[offset..]) {
+            if (keyword.start ^ start) & keyword.start_mask != 0 || !keyword.starts(&text[offset..]) {
                 continue;
             }
             match keyword.meaning {
@@ -278,16 +284,16 @@ impl Pairs {
 }
 
 fn keywords_of(index: usize, rule: &Rule) -> impl Iterator<Item = Keyword> {
-    let keyword = move |text: &str| Keyword::new(text.as_bytes(), rule.ignore_case, Meaning::Rule(index));
     // A built-in rule names the forms of its keywords itself.
     let escaped = rule.keywords.iter().filter(|_| rule.is_open_ended).filter_map(|text| json_escaped(text));
-    rule.keywords.iter().map(move |text| keyword(text)).chain(escaped.map(move |text| keyword(&text)))
+    let texts = rule.keywords.iter().cloned().chain(escaped.map(Text::from));
+    texts.map(move |text| Keyword::new(text.as_bytes(), rule.ignore_case, Meaning::Rule(index)))
 }
 
-/// Returns a text as it stands in a JSON string; `None` if it is the same there.
+/// Returns a text as it is written in a JSON string; `None` if it is the same there.
 fn json_escaped(text: &str) -> Option<String> {
-    let is_escaped = |character: char| matches!(character, '"' | '\\' | '\0'..='\x1f');
-    text.contains(is_escaped).then(|| text.chars().map(json_escaped_character).collect())
+    let has_escape = text.contains(|character| matches!(character, '"' | '\\' | '\0'..='\x1f'));
+    has_escape.then(|| text.chars().map(json_escaped_character).collect())
 }
 
 fn json_escaped_character(character: char) -> String {
@@ -304,10 +310,12 @@ fn json_escaped_character(character: char) -> String {
 impl Keyword {
     fn new(text: &[u8], ignore_case: bool, meaning: Meaning) -> Self {
         let hash = hash_of_start(text).expect("short keywords are refused when rules are read");
-        Self { hash, text: text.into(), ignore_case, meaning }
+        let bytes = u32::try_from(text.len().min(8)).unwrap_or(8);
+        let start_mask = u64::MAX >> (64 - 8 * bytes);
+        Self { hash, start: folded_start(text), start_mask, text: text.into(), ignore_case, meaning }
     }
 
-    /// Returns the bytes that can stand in a place of this keyword; behind its end, all.
+    /// Returns the bytes that this keyword may have at an offset; after its end, any.
     fn bytes_at(&self, at: usize) -> Vec<u8> {
         match self.text.get(at) {
             Some(byte) if self.ignore_case => vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()],
@@ -321,10 +329,19 @@ impl Keyword {
         if !self.ignore_case {
             return *start == *self.text;
         }
-        // The first bytes are known to be alike; the last one differs in most texts that begin like a keyword.
-        let ends_alike = start.last().zip(self.text.last()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
-        ends_alike && start.eq_ignore_ascii_case(&self.text)
+        start.eq_ignore_ascii_case(&self.text)
     }
+}
+
+/// Returns the first eight bytes of a text, so that those of texts which differ in the case of letters alone are equal.
+#[inline]
+fn folded_start(text: &[u8]) -> u64 {
+    let bytes = text.first_chunk().copied().unwrap_or_else(|| {
+        let mut bytes = [0; 8];
+        bytes[..text.len()].copy_from_slice(text);
+        bytes
+    });
+    u64::from_le_bytes(bytes) | u64::from_le_bytes([0x20; 8])
 }
 
 /// Returns a hash of the first three bytes, or none of a shorter text.

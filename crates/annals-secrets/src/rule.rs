@@ -1,4 +1,4 @@
-//! One rule: what a kind of secret looks like, and how it is told from text that only resembles it.
+//! One rule: what a kind of secret looks like, and how it differs from text that only resembles it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use regex::bytes::Captures;
 use crate::block::{end_of_block, has_random_run};
 use crate::boundary::{ends_escape, starts_word, whole_escapes};
 use crate::pattern::{Pattern, Text};
+use crate::plain::backslashes_before;
 use crate::{columns, entropy};
 
 /// No placeholder is longer. A private key has every short text somewhere, and so do allow patterns in it.
@@ -37,6 +38,8 @@ pub(crate) struct Rule {
     pub(crate) in_object: bool,
     /// Whether the pattern names a column of a table, and the cells below it are secrets.
     pub(crate) in_column: bool,
+    /// Whether the beginning of a secret at a cut is masked only if it has small letters, capitals and digits.
+    pub(crate) only_whole: bool,
     /// What the last line of a block begins with, if the secret is a block.
     pub(crate) ends: Option<Text>,
     pub(crate) min_length: usize,
@@ -49,12 +52,21 @@ pub(crate) struct Rule {
     pub(crate) allow_named: Option<Pattern>,
 }
 
+impl Candidate {
+    /// Moves it from an offset in a part of a text to that in the whole text; the part begins at `start`.
+    pub(crate) fn move_by(&mut self, start: usize) {
+        for range in [&mut self.matched, &mut self.secret] {
+            *range = range.start + start..range.end + start;
+        }
+    }
+}
+
 /// What a text is in which rules are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Anything.
     Text,
-    /// JSON: no secret goes on behind the end of its string.
+    /// JSON: no secret goes on after the end of its string.
     Json,
 }
 
@@ -157,7 +169,7 @@ impl Rule {
         self.in_column.then(|| self.matches_in_column(text, offset))
     }
 
-    /// Returns the end of the table whose head the keyword may stand in, and the cells below the names that the pattern matches.
+    /// Returns the end of the table whose head the keyword may be in, and the cells below the names that the pattern matches.
     fn matches_in_column(&self, text: &str, offset: usize) -> (usize, Vec<Match>) {
         let name = self.patterns.at_start.regex();
         let (end, cells) = columns::cells_below(text, offset, |head| name.is_match(head.as_bytes()));
@@ -217,7 +229,7 @@ impl Rule {
         count_work(near);
         let regex = pattern.regex();
         // Most attempts fail or match too little, as `tokens": 12` does; this one allocates nothing. A match that goes on
-        // behind the reach may still be long enough.
+        // after the reach may still be long enough.
         let whole = regex.find(near)?;
         if whole.len() < self.min_length && whole.end() < near.len() {
             let matched = start + whole.start()..start + whole.end();
@@ -264,12 +276,11 @@ impl Rule {
 
     /// Returns whether a text that the pattern matched is a secret.
     pub(crate) fn accepts(&self, secret: &[u8]) -> bool {
-        let is_allowed = |allow: &Arc<Pattern>| allow.regex().is_match(secret);
         secret.len() >= self.min_length
             && (self.min_entropy <= 0.0 || entropy::bits_per_byte(secret) >= self.min_entropy)
             && (secret.len() > LONGEST_PLACEHOLDER
                 || self.is_real_block(secret)
-                || !self.allow.iter().any(is_allowed))
+                || !self.allow.iter().any(|allow| allow.regex().is_match(secret)))
     }
 
     /// Returns whether a text is a block with a key in it, whatever else stands there, such as a comment with `example`.
@@ -300,10 +311,13 @@ fn count_work(near: &[u8]) {
 
 /// Returns where a name starts that goes on at `at`, or what is near it of a long one.
 fn start_of_name(text: &[u8], at: usize) -> usize {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let first = at.saturating_sub(LONGEST_NAME);
-    let starts_name = |at: usize| !is_name(text[at - 1]) || ends_escape(&text[..at]);
-    (first + 1..=at).rev().find(|&at| starts_name(at)).unwrap_or(first)
+    let mut starts = (first + 1..=at).rev();
+    starts.find(|&at| !is_of_name(text[at - 1]) || ends_escape(&text[..at])).unwrap_or(first)
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
 /// Returns where the line of a keyword starts, or what is near it of a long line.
@@ -316,7 +330,7 @@ fn start_of_line(text: &str, keyword: usize) -> usize {
         .map_or(first, |line_end| first + line_end + 1)
 }
 
-/// Returns the text from brace to brace in which an offset lies, at most `reach` bytes before and behind it.
+/// Returns the text from brace to brace in which an offset lies, at most `reach` bytes before and after it.
 fn object_around(text: &[u8], at: usize, reach: usize) -> Range<usize> {
     let first = at.saturating_sub(reach);
     let start = memchr::memrchr2(b'{', b'}', &text[first..at]).map_or(first, |brace| first + brace + 1);
@@ -324,7 +338,7 @@ fn object_around(text: &[u8], at: usize, reach: usize) -> Range<usize> {
     start..at + memchr::memchr2(b'{', b'}', behind).unwrap_or(behind.len())
 }
 
-/// Returns where a token ends that goes on behind the reach of its rule.
+/// Returns where a token ends that goes on after the reach of its rule.
 fn end_of_token(text: &[u8], from: usize) -> usize {
     // The same bytes as in the part `value`: what is left of a value would else look like one beside its mark.
     let is_token =
@@ -332,7 +346,7 @@ fn end_of_token(text: &[u8], from: usize) -> usize {
     from + text[from..].iter().take_while(|byte| is_token(byte)).count()
 }
 
-/// Returns where a value ends that starts behind a quotation mark, which may be escaped; `None` if the mark that closes it is
+/// Returns where a value ends that starts after a quotation mark, which may be escaped; `None` if the mark that closes it is
 /// not in the same line.
 fn end_of_quoted(text: &[u8], start: usize, form: Form) -> Option<usize> {
     /// No value in quotation marks is longer.
@@ -367,9 +381,4 @@ fn end_of_quoted(text: &[u8], start: usize, form: Form) -> Option<usize> {
         at = next + 1;
     }
     None
-}
-
-/// Returns how many backslashes stand before an offset.
-fn backslashes_before(text: &[u8], at: usize) -> usize {
-    text[..at].iter().rev().take_while(|byte| **byte == b'\\').count()
 }

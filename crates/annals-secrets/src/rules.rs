@@ -88,8 +88,8 @@ pub(crate) fn with_built_in(toml: &str) -> Result<Vec<Rule>, RuleError> {
     for rule in &added.rules {
         rule.check(toml, &parts)?;
     }
-    let is_replaced = |rule: &RuleText| added.rules.iter().any(|added| *added.name.get_ref() == *rule.name);
-    let kept = built_in::rules().into_iter().filter(|rule| !is_replaced(rule));
+    let replaced: Vec<_> = added.rules.iter().map(|rule| &**rule.name.get_ref()).collect();
+    let kept = built_in::rules().into_iter().filter(|rule| !replaced.contains(&&*rule.name));
     let added = added.rules.iter().map(|rule| rule.text().build(&parts, &allow, Author::User));
     Ok(added.chain(kept.map(|rule| rule.build(&parts, &allow, Author::Annals))).collect())
 }
@@ -104,6 +104,7 @@ enum Author {
 
 /// A rule; the comment at the beginning of `rules.toml` says what the fields mean.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of rules.toml")]
 struct RuleText {
     name: Text,
     keywords: Vec<Text>,
@@ -114,6 +115,7 @@ struct RuleText {
     reach: usize,
     in_object: bool,
     in_column: bool,
+    only_whole: bool,
     ends: Option<Text>,
     min_length: usize,
     min_entropy: f64,
@@ -133,9 +135,10 @@ struct RuleFile {
     rules: Vec<RuleSource>,
 }
 
-/// A rule as it stands in the file.
+/// A rule as it is written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of rules.toml")]
 struct RuleSource {
     name: Spanned<String>,
     keywords: Spanned<Vec<String>>,
@@ -151,6 +154,8 @@ struct RuleSource {
     in_object: bool,
     #[serde(default)]
     in_column: bool,
+    #[serde(default)]
+    only_whole: bool,
     ends: Option<String>,
     #[serde(default)]
     min_length: usize,
@@ -181,8 +186,7 @@ impl RuleSource {
     /// Checks what the types do not say.
     fn check(&self, toml: &str, parts: &Arc<Parts>) -> Result<(), RuleError> {
         let name = self.name.get_ref();
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if name.is_empty() || name.len() > mark::LONGEST_NAME || !name.bytes().all(is_plain) {
+        if !is_rule_name(name) {
             let reason = format!("a name has 1 to {} of the characters a-z, 0-9 and -", mark::LONGEST_NAME);
             return Err(RuleError::new(toml, self.name.span(), reason));
         }
@@ -210,6 +214,7 @@ impl RuleSource {
             reach: self.reach,
             in_object: self.in_object,
             in_column: self.in_column,
+            only_whole: self.only_whole,
             ends: self.ends.clone().map(Text::from),
             min_length: self.min_length,
             min_entropy: self.min_entropy,
@@ -217,6 +222,11 @@ impl RuleSource {
             allow_named: texts(&self.allow_named).collect(),
         }
     }
+}
+
+fn is_rule_name(name: &str) -> bool {
+    let has_only_plain = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+    has_only_plain && (1..=mark::LONGEST_NAME).contains(&name.len())
 }
 
 fn texts(texts: &[Spanned<String>]) -> impl Iterator<Item = Text> {
@@ -238,6 +248,7 @@ impl RuleText {
             reach: self.reach,
             in_object: self.in_object,
             in_column: self.in_column,
+            only_whole: self.only_whole,
             ends: self.ends,
             min_length: self.min_length.max(1),
             min_entropy: self.min_entropy,
@@ -248,9 +259,13 @@ impl RuleText {
     }
 
     fn patterns(&self, pattern: &Text, parts: &Arc<Parts>, author: Author) -> Patterns {
-        let at = |place| Pattern::new(vec![pattern.clone()], place, self.ignore_case, parts);
         let is_searched = author == Author::User && self.before.is_none() || self.in_object;
-        Patterns { at_start: at(Anchor::Start), around: is_searched.then(|| at(Anchor::Anywhere)) }
+        let around = is_searched.then(|| self.anchored(pattern, Anchor::Anywhere, parts));
+        Patterns { at_start: self.anchored(pattern, Anchor::Start, parts), around }
+    }
+
+    fn anchored(&self, pattern: &Text, anchor: Anchor, parts: &Arc<Parts>) -> Pattern {
+        Pattern::new(vec![pattern.clone()], anchor, self.ignore_case, parts)
     }
 }
 
@@ -269,10 +284,9 @@ fn any_of(allow: Vec<Text>, parts: &Arc<Parts>) -> Pattern {
 }
 
 fn check_allow(toml: &str, allow: &[Spanned<String>], parts: &Arc<Parts>) -> Result<(), RuleError> {
-    let check = |one: &Spanned<String>| {
+    allow.iter().try_for_each(|one| {
         check_pattern(toml, one.span(), &any_of(vec![one.get_ref().clone().into()], parts))
-    };
-    allow.iter().try_for_each(check)
+    })
 }
 
 fn check_pattern(toml: &str, span: Range<usize>, pattern: &Pattern) -> Result<(), RuleError> {
@@ -347,6 +361,7 @@ mod tests {
             reach,
             in_object,
             in_column,
+            only_whole,
             ends,
             min_length,
             min_entropy,
@@ -356,7 +371,7 @@ mod tests {
         let [keywords, allow, allow_named] = [keywords, allow, allow_named].map(list);
         format!(
             "RuleText {{ name: {name:?}.into(), keywords: {keywords}, pattern: {pattern:?}.into(), ignore_case: {ignore_case}, \
-             inside_word: {inside_word}, before: {before:?}, reach: {reach}, in_object: {in_object}, in_column: {in_column}, ends: {}, min_length: {min_length}, \
+             inside_word: {inside_word}, before: {before:?}, reach: {reach}, in_object: {in_object}, in_column: {in_column}, only_whole: {only_whole}, ends: {}, min_length: {min_length}, \
              min_entropy: {min_entropy:?}, allow: {allow}, allow_named: {allow_named} }}",
             ends.map_or("None".to_owned(), |ends| format!("Some({ends:?}.into())"))
         )

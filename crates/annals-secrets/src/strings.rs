@@ -1,7 +1,7 @@
 //! The strings of JSON, and how rules of users match in them.
 //!
-//! A pattern of a user may be `KETTLE-\S+`. In JSON text it would run on behind a line end, which is written as `\n`, and behind
-//! the end of the string. So it is given the string as a program reads it. Only if the keyword stands in the name of a
+//! A pattern of a user may be `KETTLE-\S+`. In JSON text it would go on after a line end, which is written as `\n`, and after
+//! the end of the string. So it is given the string as a program reads it. Only if the keyword is in the name of a
 //! member, the pattern is given the JSON text, and what it matched of the member's value is the secret.
 
 use std::cell::{OnceCell, RefCell};
@@ -27,10 +27,9 @@ impl<'t> Strings<'t> {
 
     /// Tries a rule of a user at a keyword.
     pub(crate) fn match_keyword(&self, rule: &Rule, offset: usize) -> Option<Match> {
-        let as_written = || rule.match_keyword(self.json, offset, |_| false, Form::Json);
         // Text outside of strings is no JSON, or a quotation mark is part of the keyword.
         let Some(string) = self.string_at(offset).or_else(|| self.string_at(offset + 1)) else {
-            return as_written();
+            return self.match_as_written(rule, offset);
         };
         let Some(behind) =
             self.json.as_bytes()[string.end..].strip_prefix(b"\"").map(<[u8]>::trim_ascii_start)
@@ -38,7 +37,7 @@ impl<'t> Strings<'t> {
             return self.match_in(rule, &string, offset);
         };
         let [b':', behind @ ..] = behind else { return self.match_in(rule, &string, offset) };
-        let mut found = as_written()?;
+        let mut found = self.match_as_written(rule, offset)?;
         if found.secret.end <= string.end {
             return Some(found);
         }
@@ -51,6 +50,10 @@ impl<'t> Strings<'t> {
         (!found.secret.is_empty()).then_some(found)
     }
 
+    fn match_as_written(&self, rule: &Rule, offset: usize) -> Option<Match> {
+        rule.match_keyword(self.json, offset, |_| false, Form::Json)
+    }
+
     /// Tries a rule at a keyword in the content of a string.
     fn match_in(&self, rule: &Rule, string: &Range<usize>, offset: usize) -> Option<Match> {
         let mut last = self.last.borrow_mut();
@@ -59,11 +62,11 @@ impl<'t> Strings<'t> {
         }
         let (start, plain) = last.as_ref()?;
         let found = rule.match_keyword(plain.text(), plain.read(offset - start)?, |_| false, Form::Text)?;
-        let written = |range| {
-            let Range { start: from, end: to } = plain.written(range);
-            start + from..start + to
-        };
-        Some(Match { matched: written(found.matched), secret: written(found.secret), ..found })
+        let [matched, secret] = [found.matched, found.secret].map(|range| {
+            let written = plain.written(range);
+            start + written.start..start + written.end
+        });
+        Some(Match { matched, secret, accepted: found.accepted })
     }
 
     /// Returns the content of the string that an offset is in.

@@ -39,8 +39,10 @@ pub(crate) fn copies(engine: &Engine, mut go_on: impl FnMut() -> ControlFlow<()>
             break;
         }
     }
-    let file = |index: &usize| transcripts.get(*index).cloned().map(FoundTranscript::into_transcript);
-    let groups = families.groups().into_iter().map(|group| group.iter().filter_map(file).collect());
+    let groups = families.groups().into_iter().map(|group| {
+        let found = group.iter().filter_map(|&index| transcripts.get(index).cloned());
+        found.map(FoundTranscript::into_transcript).collect()
+    });
     Copies { groups: groups.collect(), errors }
 }
 

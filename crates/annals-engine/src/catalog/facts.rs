@@ -5,6 +5,7 @@
 
 mod grown;
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -154,6 +155,16 @@ impl TitleSource {
 }
 
 impl Facts {
+    /// Returns whether the title has a text in it, whatever its case.
+    pub(super) fn has_in_title(&self, text: &str) -> bool {
+        self.title.as_ref().is_some_and(|title| has_in(&title.text, text))
+    }
+
+    /// Returns whether the first prompt has a text in it, whatever its case.
+    pub(super) fn has_in_prompt(&self, text: &str) -> bool {
+        self.first_prompt.as_ref().is_some_and(|prompt| has_in(prompt, text))
+    }
+
     /// Reads the facts of a transcript: from its two ends, or from more of it if the ends do not give all facts (LISTS 1.7).
     pub(super) fn read(transcript: &FoundTranscript, bound: ScanBound) -> io::Result<Self> {
         let (mut file, mut lite) = ends(transcript)?;
@@ -225,7 +236,6 @@ impl Facts {
         transcript: &FoundTranscript,
         bound: ScanBound,
     ) -> io::Result<Self> {
-        let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
         let first_prompt = lite.first_prompt.as_deref().map(beginning);
         let mut title = given_title(&lite);
         let mut has_open_summary = false;
@@ -240,7 +250,7 @@ impl Facts {
                 (first_reply, TitleSource::Reply),
             ]);
         }
-        let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(text);
+        let moved_to = lite.last::<Relocated>().and_then(|record| record.cwd()).map(Cow::into_owned);
         let cwds = Cwds::new(lite.cwd.take(), lite.last_cwd.take(), moved_to);
         Ok(Self {
             kind: kind(&lite),
@@ -249,7 +259,7 @@ impl Facts {
             created_at: lite.first_at.and_then(to_the_millisecond),
             updated_at: lite.last_at.and_then(to_the_millisecond),
             permission_mode: lite.permission_mode.take(),
-            tag: not_blank(lite.last::<Tag>().and_then(|record| record.tag()).map(text)),
+            tag: not_blank(lite.last::<Tag>().and_then(|record| record.tag()).map(Cow::into_owned)),
             cwd: cwds.of_session(&transcript.path),
             cwds,
             first_prompt,
@@ -280,7 +290,7 @@ fn given_title(lite: &Lite) -> Option<Title> {
     ])
 }
 
-/// Returns the first text that is not blank as a title. The texts stand in the order of [`TitleSource`] (LISTS 3.1).
+/// Returns the first text that is not blank as a title. The texts are in the order of [`TitleSource`] (LISTS 3.1).
 fn first_title<const N: usize>(texts: [(Option<String>, TitleSource); N]) -> Option<Title> {
     texts.into_iter().find_map(|(text, source)| Some(Title { text: not_blank(text)?, source }))
 }
@@ -324,13 +334,26 @@ impl Cwds {
     /// transcript is named after the last one and not after the first, the session was moved without a record, and the last
     /// one counts (LISTS 2.2).
     pub(super) fn of_session(&self, path: &Path) -> Option<String> {
-        let key = || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        let names_folder =
-            |cwd: &Option<String>| cwd.as_ref().is_some_and(|cwd| project_above(cwd, &key()).is_some());
         let Self { first, elsewhere, moved_to } = self;
-        let is_moved = || names_folder(elsewhere) && !names_folder(first);
-        moved_to.clone().or_else(|| if is_moved() { elsewhere.clone() } else { first.clone() })
+        if moved_to.is_some() {
+            return moved_to.clone();
+        }
+        let is_moved =
+            is_in_folder_of(elsewhere.as_deref(), path) && !is_in_folder_of(first.as_deref(), path);
+        if is_moved { elsewhere.clone() } else { first.clone() }
     }
+}
+
+/// Returns whether a transcript lies in the folder that is named after a working directory, or after one above it.
+fn is_in_folder_of(cwd: Option<&str>, transcript: &Path) -> bool {
+    let Some(cwd) = cwd else { return false };
+    let key = transcript.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    project_above(cwd, &key).is_some()
+}
+
+/// Returns whether a text has another in it, whatever its case.
+fn has_in(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(&part.to_lowercase())
 }
 
 /// Rounds a time to what the store keeps, so that stored and newly read facts are sorted alike.
@@ -367,8 +390,7 @@ fn lacks_facts(lite: &Lite, file: &File, path: &Path) -> bool {
         || !lite.tail_has_messages
         || lite.last_at.is_none()
         || lite.first_prompt.is_none();
-    let may_lack_title = || may_hide_a_title(lite) && title_beside(path).is_none();
-    !lite.whole && (lacks_any || may_lack_title()) && !is_sparse(file)
+    !lite.whole && (lacks_any || may_hide_a_title(lite) && title_beside(path).is_none()) && !is_sparse(file)
 }
 
 /// Returns whether a line starts at an offset of a file.
@@ -424,7 +446,7 @@ mod tests {
             \"uuid\":\"u\",\"timestamp\":\"2026-01-02T03:04:05.678Z\"}\n";
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
-        // The larger one does not tell at its end whether it has a title, and is read whole.
+        // The end of the larger one does not show whether it has a title, so it is read whole.
         for messages in [10, 2000] {
             fs::write(&path, message.repeat(messages)).unwrap();
             let before = FoundTranscript::of(&path).unwrap();
@@ -517,7 +539,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
-        // The larger one is read whole because its end does not tell whether it has a title.
+        // The larger one is read whole because its end does not show whether it has a title.
         for messages in [10, 2000] {
             fs::write(&path, message.repeat(messages)).unwrap();
             let mut known = Facts::read(&FoundTranscript::of(&path).unwrap(), ScanBound::default()).unwrap();
@@ -541,19 +563,23 @@ mod tests {
     }
 
     #[test]
-    fn working_directories_told_in_two_parts_are_those_of_the_whole() {
-        let of = |told: &[&str]| {
-            let text = |cwd: Option<&&str>| cwd.map(|cwd| (*cwd).to_owned());
-            Cwds::new(text(told.first()), text(told.last()), None)
-        };
+    fn working_directories_read_in_two_parts_are_those_of_the_whole() {
         for whole in [&["/a"][..], &["/a", "/a"], &["/a", "/b"], &["/a", "/b", "/a"], &["/a", "/b", "/c"]] {
             for at in 0..=whole.len() {
                 let (before, since) = whole.split_at(at);
-                assert_eq!(of(before).then(&of(since)), of(whole), "{whole:?} at {at}");
+                assert_eq!(cwds(before).then(&cwds(since)), cwds(whole), "{whole:?} at {at}");
             }
         }
-        let moved = |to: &str| Cwds { moved_to: Some(to.to_owned()), ..Cwds::default() };
-        assert_eq!(moved("/x").then(&of(&[])).moved_to.as_deref(), Some("/x"));
-        assert_eq!(moved("/x").then(&moved("/y")).moved_to.as_deref(), Some("/y"));
+        assert_eq!(moved_to("/x").then(&cwds(&[])).moved_to.as_deref(), Some("/x"));
+        assert_eq!(moved_to("/x").then(&moved_to("/y")).moved_to.as_deref(), Some("/y"));
+    }
+
+    /// Returns the working directories of a session whose entries name these, one after another.
+    fn cwds(named: &[&str]) -> Cwds {
+        Cwds::new(named.first().map(ToString::to_string), named.last().map(ToString::to_string), None)
+    }
+
+    fn moved_to(path: &str) -> Cwds {
+        Cwds { moved_to: Some(path.to_owned()), ..Cwds::default() }
     }
 }

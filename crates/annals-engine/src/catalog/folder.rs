@@ -62,8 +62,7 @@ impl Folder {
     /// Returns the ids of the sessions in a folder, as far as it can be read.
     pub(super) fn session_ids(path: &Path) -> Vec<String> {
         let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        let id = |name: std::ffi::OsString| session_of_transcript(name.to_str()?).map(str::to_owned);
-        names.filter_map(id).collect()
+        names.filter_map(|name| session_of_transcript(name.to_str()?).map(str::to_owned)).collect()
     }
 
     fn read(path: &Path) -> Self {

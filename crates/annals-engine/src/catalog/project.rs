@@ -100,11 +100,10 @@ impl Engine {
         let listing = self.list(&ListOptions { all: true, ..ListOptions::default() });
         // The list has read the same folders again, and has the same errors.
         *errors = listing.errors;
-        let records_path = |row: &&SessionRow| row.facts.cwd.as_ref().is_some_and(|cwd| asked.matches(cwd));
         folders = listing
             .sessions
             .iter()
-            .filter(records_path)
+            .filter(|row| row.facts.cwd.as_ref().is_some_and(|cwd| asked.matches(cwd)))
             .filter_map(|row| Some(row.file.path.parent()?.to_owned()))
             .collect();
         folders.sort();
@@ -114,6 +113,11 @@ impl Engine {
 }
 
 impl Project {
+    /// Returns the path of its repository, or else its own.
+    fn repository(&self) -> Option<String> {
+        self.worktree.as_ref().map(|worktree| worktree.of.clone()).or_else(|| self.path.clone())
+    }
+
     fn at(path: Option<String>) -> Self {
         let worktree = path.as_deref().and_then(worktree_of);
         Self {
@@ -209,16 +213,13 @@ pub(crate) fn paths_of_project(path: &Path) -> Vec<String> {
 
 /// Puts worktrees after their repository, and the group with the most recent session first.
 fn group_worktrees(mut projects: Vec<Project>) -> Vec<Project> {
-    let group = |project: &Project| {
-        project.worktree.as_ref().map(|worktree| worktree.of.clone()).or_else(|| project.path.clone())
-    };
     let mut newest: BTreeMap<_, Option<Timestamp>> = BTreeMap::new();
     for project in &projects {
-        let of_group = newest.entry(group(project)).or_default();
+        let of_group = newest.entry(project.repository()).or_default();
         *of_group = project.updated_at.max(*of_group);
     }
     projects.sort_by_cached_key(|project| {
-        let group = group(project);
+        let group = project.repository();
         let newest = newest.get(&group).copied().flatten();
         (
             Reverse(newest),
@@ -248,8 +249,7 @@ pub fn with_upper_drive(path: &str) -> String {
 
 /// Returns the working directory, or the one above it, whose sessions are in a folder of this name.
 pub(super) fn project_above<'a>(cwd: &'a str, key: &str) -> Option<&'a str> {
-    let is_separator = |c: char| c == '/' || c == '\\';
-    let ends = cwd.char_indices().rev().filter(|(_, c)| is_separator(*c)).map(|(at, _)| at);
+    let ends = cwd.rmatch_indices(['/', '\\']).map(|(at, _)| at);
     [cwd.len()].into_iter().chain(ends).map(|end| &cwd[..end]).find(|path| folder_name(path) == key)
 }
 
@@ -276,6 +276,9 @@ const MADE_BY_CLAUDE_CODE: &str = "--claude-worktrees-";
 /// records it.
 fn worktree_of(path: &str) -> Option<Worktree> {
     let by_place = WORKTREES.iter().find_map(|place| Some(path.split_once(place)?.0.to_owned()));
-    let by_git = || Some(git::repository_of_worktree(Path::new(path))?.to_string_lossy().into_owned());
-    Some(Worktree { of: with_upper_drive(&by_place.or_else(by_git)?) })
+    let repository = by_place.or_else(|| {
+        let by_git = git::repository_of_worktree(Path::new(path))?;
+        Some(by_git.to_string_lossy().into_owned())
+    });
+    Some(Worktree { of: with_upper_drive(&repository?) })
 }

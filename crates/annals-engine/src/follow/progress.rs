@@ -46,8 +46,8 @@ impl ReportProgress {
     /// is a sparse file searched.
     pub(super) fn at_end(path: &Path, state: FileState) -> Self {
         let tail = if is_at_rest(&state) { None } else { search_end(path, &state).ok().flatten() };
-        let unsearched = || Tail::new(Checkpoint::new(state.identity, state.length, None));
-        Self { tail: tail.unwrap_or_else(unsearched), stamp: Some(stamp(&state)), report: None }
+        let tail = tail.unwrap_or_else(|| Tail::new(Checkpoint::new(state.identity, state.length, None)));
+        Self { tail, stamp: Some(stamp(&state)), report: None }
     }
 
     /// Returns the transcript.
@@ -70,7 +70,7 @@ impl ReportProgress {
         self.stamp == Some(stamp(state)) && self.tail.checkpoint().identity() == state.identity
     }
 
-    /// Reports the entries behind those that were reported. A line without its newline waits.
+    /// Reports the entries after those that were reported. A line without its newline waits.
     fn read(&mut self, path: &Path, on_event: OnEvent<'_>) -> io::Result<()> {
         let mut file = File::open(path)?;
         let state = FileState::from(file.metadata()?);

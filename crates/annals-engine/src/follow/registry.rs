@@ -46,8 +46,8 @@ impl RegisteredSessions {
     pub(super) fn check(&mut self) -> OpenChanges {
         let by_record = self.folders.iter().flat_map(|folder| self.read_folder(folder)).collect();
         let before = std::mem::replace(&mut self.by_record, by_record);
-        let sessions = |records: &BTreeMap<_, String>| records.values().cloned().collect::<BTreeSet<_>>();
-        let (before, now) = (sessions(&before), sessions(&self.by_record));
+        let [before, now] =
+            [&before, &self.by_record].map(|records| records.values().cloned().collect::<BTreeSet<_>>());
         OpenChanges {
             opened: now.difference(&before).cloned().collect(),
             closed: before.difference(&now).cloned().collect(),

@@ -78,8 +78,8 @@ impl FileWatcher {
 
     /// Watches a folder.
     pub(super) fn watch(&mut self, folder: &Path) {
-        let is_watched = |folder: &Path| self.watched.contains(folder);
-        if if FOLDER_BY_FOLDER { is_watched(folder) } else { folder.ancestors().any(is_watched) } {
+        let levels = if FOLDER_BY_FOLDER { 1 } else { usize::MAX };
+        if folder.ancestors().take(levels).any(|folder| self.watched.contains(folder)) {
             return;
         }
         let mode = if FOLDER_BY_FOLDER { RecursiveMode::NonRecursive } else { RecursiveMode::Recursive };
@@ -117,13 +117,12 @@ impl FileWatcher {
 
     /// Waits for notifications, at most until `until`, and returns the paths that changed.
     pub(super) fn wait(&mut self, until: Instant) -> ChangedPaths {
-        let left = |until: Instant| until.saturating_duration_since(Instant::now());
         let waiting = self.inbox.changed();
         let arrived =
-            self.inbox.arrived.wait_timeout_while(waiting, left(until), |changed| changed.is_empty());
+            self.inbox.arrived.wait_timeout_while(waiting, time_until(until), |changed| changed.is_empty());
         drop(arrived.unwrap_or_else(PoisonError::into_inner));
         if let Some(returned_at) = self.returned_at {
-            thread::sleep(left(until.min(returned_at + GATHER)));
+            thread::sleep(time_until(until.min(returned_at + GATHER)));
         }
         let changed = std::mem::take(&mut *self.inbox.changed());
         if changed.are_lost {
@@ -132,6 +131,10 @@ impl FileWatcher {
         self.returned_at = Some(Instant::now());
         changed
     }
+}
+
+fn time_until(moment: Instant) -> Duration {
+    moment.saturating_duration_since(Instant::now())
 }
 
 impl Inbox {

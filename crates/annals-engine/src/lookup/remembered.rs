@@ -38,8 +38,11 @@ pub(super) fn by_masked_name(
 ) -> Result<TranscriptFile, Error> {
     let options = ListOptions { inside: true, archived: ArchiveFilter::Include, ..ListOptions::default() };
     let mut sessions = engine.list(&options).sessions;
-    let is_named = |row: &&SessionRow| row.file.session.as_ref().is_some_and(|id| id.starts_with(name));
-    let named: Vec<_> = sessions.iter().filter(|_| name.len() >= SHORTEST_PREFIX).filter(is_named).collect();
+    let ids_count = name.len() >= SHORTEST_PREFIX;
+    let named = sessions
+        .iter()
+        .filter(|row| ids_count && row.file.session.as_ref().is_some_and(|id| id.starts_with(name)));
+    let named: Vec<_> = named.collect();
     if !named.is_empty() {
         return only_one(&sessions, &named, name);
     }
@@ -156,10 +159,11 @@ fn similarity_of_words(row: &SessionRow, words: &[&str]) -> f64 {
     let prompt = facts.first_prompt.as_ref().map(|prompt| prompt.to_lowercase()).unwrap_or_default();
     let own: Vec<_> =
         [&title, &prompt].into_iter().flat_map(|text| text.split_whitespace().take(MOST_WORDS)).collect();
-    let best = |word: &&str| own.iter().map(|own| strsim::jaro_winkler(own, word)).fold(0.0, f64::max);
+    let best =
+        words.iter().map(|word| own.iter().map(|own| strsim::jaro_winkler(own, word)).fold(0.0, f64::max));
     #[expect(clippy::cast_precision_loss, reason = "there are few words")]
     let count = words.len().max(1) as f64;
-    words.iter().map(best).sum::<f64>() / count
+    best.sum::<f64>() / count
 }
 
 #[cfg(test)]

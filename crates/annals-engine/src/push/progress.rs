@@ -51,8 +51,7 @@ impl PushProgress {
 
     fn parse(bytes: &[u8], session: &str, address: &str) -> Option<Self> {
         let value = Value::new(bytes).filter(|value| value.is_valid() && value.is_object())?;
-        let is_text = |name: &str, expected: &str| value.text(name).is_some_and(|text| text == expected);
-        let is_this = is_text("session", session) && is_text("address", &without_secrets(address));
+        let is_this = value.text("session")? == session && value.text("address")? == without_secrets(address);
         if value.number("version") != Some(VERSION) || !is_this {
             return None;
         }

@@ -116,8 +116,8 @@ impl Queue {
         if self.head.is_some() {
             return next;
         }
-        let is_entry = |index: &usize| self.items[*index].id.is_some() && self.is_pending(*index);
-        (self.cursor..self.items.len()).find(is_entry)
+        (self.cursor..self.items.len())
+            .find(|&index| self.items[index].id.is_some() && self.is_pending(index))
     }
 
     /// Returns how many items the server does not have.
@@ -204,8 +204,8 @@ impl Queue {
         }
     }
 
-    /// Notes that an item is the last one with a uuid that the server has. Records behind it are sent again, if it was thought
-    /// to have more: their keys tell the server whether it has them.
+    /// Notes that an item is the last one with a uuid that the server has. Records after it are sent again, if it was thought
+    /// to have more: the server recognises those that it has by their keys.
     pub(super) fn continue_behind(&mut self, index: usize) {
         if index + 1 < self.entries_stored {
             self.records_stored = self.records_stored.min(index + 1);
@@ -221,8 +221,8 @@ impl Queue {
 
     /// Continues where an earlier push ended. Returns `false` if the transcript is not the one that was pushed.
     pub(super) fn continue_at(&mut self, progress: &PushProgress) -> bool {
-        let index_at = |offset: u64| self.items.partition_point(|item| item.offset < offset);
-        let (entries, records) = (index_at(progress.checkpoint.offset()), index_at(progress.records));
+        let [entries, records] = [progress.checkpoint.offset(), progress.records]
+            .map(|offset| self.items.partition_point(|item| item.offset < offset));
         let head = (0..entries).rev().find(|index| self.items[*index].id.is_some());
         if head.and_then(|head| self.id(head)) != Some(&progress.last) {
             return false;

@@ -181,7 +181,7 @@ fn pauses_double_up_to_eight_seconds_and_the_tenth_try_is_the_last() {
     let pauses = PAUSES.with_borrow(|pauses| pauses.iter().map(Duration::as_millis).collect::<Vec<_>>());
     assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 8000, 8000, 8000, 8000]);
     let announced = ANNOUNCED.take();
-    assert_eq!(PAUSES.take(), announced, "the user is told of each");
+    assert_eq!(PAUSES.take(), announced, "each is reported to the user");
     assert_eq!(world.pusher(options()).pending().unwrap().pending, 2);
     assert_eq!(world.push().unwrap().sent, 2);
 }

@@ -1,4 +1,4 @@
-//! Logs behind `http` and `https` addresses.
+//! Logs at `http` and `https` addresses.
 
 use std::io::{self, Read};
 use std::net::IpAddr;
@@ -124,10 +124,9 @@ impl Http {
     }
 
     fn send(&self, address: &str, entry: &PutEntry<'_>) -> Result<Response<Body>, PutAnswer> {
-        let refused = |reason: String| PutAnswer::Refused { reason };
-        let uri = parse(address).map_err(|error| refused(error.to_string()))?;
+        let uri = parse(address).map_err(refused)?;
         let request = self.agent.put(&uri).header(CONTENT_TYPE, "application/json");
-        let mut request = self.prepare(request, &uri).map_err(|error| refused(error.to_string()))?;
+        let mut request = self.prepare(request, &uri).map_err(refused)?;
         for (name, value) in [(LAST_UUID, entry.after), (KEY, entry.key)] {
             if let Some(value) = value {
                 request = request.header(name, value);
@@ -137,10 +136,15 @@ impl Http {
             request = request.header(EXPECT, "100-continue");
         }
         request.config().timeout_global(Some(PUT)).build().send(entry.body).map_err(|error| match error {
-            ureq::Error::BadUri(_) | ureq::Error::Http(_) => refused(error.to_string()),
+            ureq::Error::BadUri(_) | ureq::Error::Http(_) => refused(error),
             _ => PutAnswer::Unavailable { reason: reason(&error), retry_after: None },
         })
     }
+}
+
+/// Returns the answer to an entry that was not sent because of its address or its headers.
+fn refused(error: impl std::fmt::Display) -> PutAnswer {
+    PutAnswer::Refused { reason: error.to_string() }
 }
 
 /// Returns why a request failed, without the words of the library and the number that the system gives the error.
@@ -189,7 +193,7 @@ impl Ingress for Http {
 /// Returns what the answer to an entry means.
 fn answer(response: Response<Body>) -> PutAnswer {
     let (parts, body) = response.into_parts();
-    // The status says everything. An answer that breaks off behind it changes nothing.
+    // The status says everything. An answer that breaks off after it changes nothing.
     let _ = io::copy(&mut body.into_reader().take(ANSWER_BODY), &mut io::sink());
     let reason = format!("the server answered {}", parts.status);
     match parts.status {

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::io;
 use std::path::Path;
 
 use annals_transcript::content::{Block, Content, ToolUse};
@@ -60,25 +59,21 @@ impl CallOrigin {
     fn of(entry: &Entry<'_>, call: &ToolUse<'_>) -> Self {
         let starts_agents = matches!(call.name().as_deref(), Some("Task" | "Agent"));
         let input = call.input().filter(|_| starts_agents);
-        let text = |key: &str| input.and_then(|input| input.text(key)).map(Cow::into_owned);
-        Self {
-            entry: entry.head().id.map(|id| id.decode().into_owned()),
-            agent_type: text("subagent_type"),
-            description: text("description"),
-        }
+        let [agent_type, description] =
+            ["subagent_type", "description"].map(|key| Some(input?.text(key)?.into_owned()));
+        Self { entry: entry.head().id.map(|id| id.decode().into_owned()), agent_type, description }
     }
 }
 
 impl Evidence {
     /// Reads a transcript. With a guard, it is an error if the file is outside of the config folders.
     pub(super) fn read(path: &Path, guard: Option<&SymlinkGuard>) -> Result<Self, Error> {
-        let failed = |source: io::Error| Error::read(path, source);
-        let Some(file) = open(path, guard).map_err(failed)? else {
+        let Some(file) = open(path, guard).map_err(Error::reading(path))? else {
             return Err(Error::new(ErrorKind::Outside { session: path.to_string_lossy().into_owned() }));
         };
         let mut evidence = Self::default();
         let mut reader = Reader::new(file);
-        while let Some(entry) = reader.read().map_err(failed)? {
+        while let Some(entry) = reader.read().map_err(Error::reading(path))? {
             evidence.add(&entry);
         }
         evidence.size = reader.position().offset;
@@ -158,9 +153,9 @@ impl Evidence {
         if memchr::memmem::find(entry.bytes(), b"task-notification").is_none() {
             return;
         }
-        let queued = || entry.view::<QueueOperation<'_>>().map(|queued| queued.content());
-        let attached = || Some(entry.view::<Attachment<'_>>()?.queued_command()?.prompt());
-        if let Some(content) = queued().or_else(attached) {
+        let queued = entry.view::<QueueOperation<'_>>().map(|queued| queued.content());
+        let news = queued.or_else(|| Some(entry.view::<Attachment<'_>>()?.queued_command()?.prompt()));
+        if let Some(content) = news {
             self.add_news(&Content::text(content));
         }
     }

@@ -20,8 +20,8 @@ pub struct Metadata(Vec<u8>);
 impl Metadata {
     /// Returns the metadata in a file; `None` if it is not a JSON object.
     fn new(bytes: Vec<u8>) -> Option<Self> {
-        let is_object = |value: Value<'_>| value.is_object() && value.is_valid();
-        Value::new(&bytes).is_some_and(is_object).then_some(Self(bytes))
+        let is_object = Value::new(&bytes).is_some_and(|value| value.is_object() && value.is_valid());
+        is_object.then_some(Self(bytes))
     }
 
     /// Returns the object.

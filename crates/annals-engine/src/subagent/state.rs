@@ -1,4 +1,4 @@
-//! How an agent ended, as far as the files of its session can tell.
+//! How an agent ended, as far as the files of its session show.
 
 use annals_transcript::tool::State;
 
@@ -15,7 +15,7 @@ pub enum AgentState {
     Stopped,
     /// Nothing says how it ended, and Claude Code does not have the session open.
     Unfinished,
-    /// The files of this machine do not tell: it runs on another one.
+    /// Unknown: it runs on another machine, and no file of this one says how it ended.
     #[default]
     Unknown,
 }

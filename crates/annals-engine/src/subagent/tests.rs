@@ -115,7 +115,7 @@ fn an_agent_names_the_entry_and_the_agent_that_started_it() {
     assert_eq!(inner.meta.worktree.as_deref(), Some("/w/茶"));
     let type_and_task = |agent: &Subagent| (agent.meta.agent_type.clone(), agent.meta.description.clone());
     let of_call = (Some("Explore".to_owned()), Some("Find the leak".to_owned()));
-    assert_eq!(type_and_task(&outer), of_call, "without metadata, the call tells");
+    assert_eq!(type_and_task(&outer), of_call, "without metadata, the call says it");
     fixture
         .write_text("{}/subagents/agent-outer.meta.json", r#"{"agentType":"Plan","description":"Plan it"}"#);
     assert_eq!(type_and_task(&fixture.agent("outer")).0.as_deref(), Some("Plan"), "metadata comes first");
@@ -174,7 +174,7 @@ fn the_state_of_an_agent_comes_from_results_notifications_metadata_and_its_own_e
 }
 
 #[test]
-fn the_journal_of_a_workflow_tells_how_its_agents_ended() {
+fn the_journal_of_a_workflow_says_how_its_agents_ended() {
     let fixture = Fixture::new();
     fixture.write("{}.jsonl", &[prompt("Look")]);
     let line = |kind: &str, agent: &str| json!({"type": kind, "key": "v2:1", "agentId": agent});

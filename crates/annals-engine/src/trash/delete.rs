@@ -21,8 +21,7 @@ use crate::labels::own_target;
 
 pub(crate) fn delete(engine: &Engine, file: &TranscriptFile, force: bool) -> Result<TrashEntry, Error> {
     engine.ensure_not_live(file, force)?;
-    let not_a_session = || Error::new(ErrorKind::NotASession { path: file.path.clone() });
-    let session = file.session.clone().ok_or_else(not_a_session)?;
+    let session = file.session.clone().ok_or_else(|| Error::not_a_session(file))?;
     let _session = engine.lock_exclusive(&file.path, &session)?;
     if !file.path.exists() {
         return Err(Error::new(ErrorKind::NotFound { selector: session, nearest: Vec::new() }));
@@ -66,12 +65,14 @@ pub(crate) fn purge(engine: &Engine, trashed: &TrashEntry) -> Result<(), Error> 
 /// Returns whether no other version of a trashed transcript is left, neither in its place nor in the trash: its repairs may have been made in
 /// any of them, and can be undone there.
 fn is_last_version(engine: &Engine, trashed: &TrashEntry) -> bool {
-    let is_other = |other: &TrashEntry| {
-        other.session == trashed.session
-            && other.transcript == trashed.transcript
-            && other.entry != trashed.entry
-    };
-    !trashed.transcript.exists() && !trash_entries(engine).iter().any(is_other)
+    if trashed.transcript.exists() {
+        return false;
+    }
+    let entries = trash_entries(engine);
+    let mut versions = entries
+        .iter()
+        .filter(|other| other.session == trashed.session && other.transcript == trashed.transcript);
+    versions.all(|version| version.entry == trashed.entry)
 }
 
 /// The version of a transcript that was put into the trash before another one replaces it.

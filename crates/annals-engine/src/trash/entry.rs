@@ -56,6 +56,11 @@ impl Name {
         Self { session: session.to_owned(), id, stage: Stage::Moving }
     }
 
+    /// Returns whether the files of a session are being moved to or from the entry.
+    pub(super) fn moves(&self, session: &str) -> bool {
+        self.stage == Stage::Moving && self.session == session
+    }
+
     fn parse(name: &str) -> Option<Self> {
         let (session, rest) = name.split_at_checked(36).filter(|(session, _)| is_session_id(session))?;
         let (id, stage) = [Stage::Moving, Stage::Purging]
@@ -157,8 +162,8 @@ fn is_named_for(path: &Path, session: &str) -> bool {
 
 /// Returns whether a path is absolute and has no `.` or `..`.
 fn is_plain(path: &Path) -> bool {
-    let is_dots = |part: Component<'_>| matches!(part, Component::ParentDir | Component::CurDir);
-    path.is_absolute() && !path.components().any(is_dots)
+    let mut components = path.components();
+    path.is_absolute() && !components.any(|part| matches!(part, Component::ParentDir | Component::CurDir))
 }
 
 /// Returns a hash (FNV-1a) that is the same in every process and release.
@@ -210,20 +215,26 @@ impl Manifest {
 
     /// Returns the manifest as JSON. It has all fields of older versions of annals, so that those can read it.
     pub(super) fn json(&self) -> Result<String, Error> {
-        let not_utf8 = |path: &PathBuf| Error::new(ErrorKind::NotUtf8 { path: path.clone() });
-        let spell = |path: &PathBuf| path.to_str().map(quote).ok_or_else(|| not_utf8(path));
-        let items = self.items.iter().map(spell).collect::<Result<Vec<_>, _>>()?.join(",");
-        let optional = |text: &Option<String>| text.as_deref().map_or_else(|| "null".to_owned(), quote);
+        let items = self.items.iter().map(|path| quoted_path(path)).collect::<Result<Vec<_>, _>>()?.join(",");
         Ok(format!(
             "{{\"version\":1,\"session\":{},\"title\":{},\"project\":{},\"deletedAt\":\"{:.3}\",\"size\":{},\"items\":[{items}],\"indexEntry\":{}}}\n",
             quote(&self.session),
-            optional(&self.title),
-            optional(&self.project),
+            quoted_or_null(self.title.as_deref()),
+            quoted_or_null(self.project.as_deref()),
             self.deleted_at,
             self.size.unwrap_or_default(),
-            optional(&self.index_entry),
+            quoted_or_null(self.index_entry.as_deref()),
         ))
     }
+}
+
+/// Returns a path as a JSON string.
+fn quoted_path(path: &Path) -> Result<String, Error> {
+    path.to_str().map(quote).ok_or_else(|| Error::new(ErrorKind::NotUtf8 { path: path.to_owned() }))
+}
+
+fn quoted_or_null(text: Option<&str>) -> String {
+    text.map_or_else(|| "null".to_owned(), quote)
 }
 
 #[cfg(test)]

@@ -43,17 +43,16 @@ impl TrashObserver {
 
     /// Returns whether files of a session were being moved when the trash was last checked, or are now.
     pub(crate) fn is_moving(&self, session: &str) -> bool {
-        let is_moving = |name: &Name| name.stage == Stage::Moving && name.session == session;
         self.moving.contains(session)
-            || entry::try_names(&self.trash).is_ok_and(|names| names.iter().any(is_moving))
+            || entry::try_names(&self.trash).is_ok_and(|names| names.iter().any(|name| name.moves(session)))
     }
 
     /// Returns what happened since the last check, to entries of these config folders. If the trash cannot be read,
     /// nothing has happened as far as annals knows.
     pub(crate) fn check(&mut self, engine: &Engine) -> Vec<(TrashChange, TrashEntry)> {
         let Ok(names) = entry::try_names(&self.trash) else { return Vec::new() };
-        let is_moving = |name: &&Name| name.stage == Stage::Moving;
-        self.moving = names.iter().filter(is_moving).map(|name| name.session.clone()).collect();
+        let moving = names.iter().filter(|name| name.stage == Stage::Moving);
+        self.moving = moving.map(|name| name.session.clone()).collect();
         let added = self.add_new(engine, &names);
         let mut changes = self.remove_missing(&names, &added);
         changes.extend(added.into_iter().map(|entry| (TrashChange::Trashed, entry)));
@@ -82,12 +81,10 @@ impl TrashObserver {
 
     /// Removes the entries that are gone, and returns what became of each.
     fn remove_missing(&mut self, names: &[Name], added: &[TrashEntry]) -> Vec<(TrashChange, TrashEntry)> {
-        let is_purging = |name: &&Name| name.stage == Stage::Purging;
-        let id_of = |name: &Name| (name.session.clone(), name.id.clone());
-        let there: BTreeSet<_> = names.iter().filter(|name| !is_purging(name)).map(id_of).collect();
-        let trash = &self.trash;
-        let is_gone = |id: &EntryId| !there.contains(id) && !is_renamed(trash, id);
-        let gone: Vec<_> = self.entries.keys().filter(|id| is_gone(id)).cloned().collect();
+        let there = names.iter().filter(|name| name.stage != Stage::Purging);
+        let there: BTreeSet<_> = there.map(|name| (name.session.clone(), name.id.clone())).collect();
+        let missing = self.entries.keys().filter(|id| !there.contains(id));
+        let gone: Vec<_> = missing.filter(|id| !is_renamed(&self.trash, id)).cloned().collect();
         let observed = gone.iter().filter_map(|id| self.entries.remove(id)).collect::<Vec<_>>();
         observed.into_iter().map(|entry| (self.fate(&entry, added), entry.entry)).collect()
     }
@@ -97,10 +94,9 @@ impl TrashObserver {
     fn fate(&self, gone: &ObservedEntry, added: &[TrashEntry]) -> TrashChange {
         let Some(transcript) = gone.transcript else { return TrashChange::Purged };
         let on_disk = FileState::of(&gone.entry.transcript).ok().flatten();
-        let is_of_session = |entry: &&TrashEntry| entry.transcript == gone.entry.transcript;
         let deleted_again = added
             .iter()
-            .filter(is_of_session)
+            .filter(|entry| entry.transcript == gone.entry.transcript)
             .filter_map(|entry| self.entries.get(&(entry.session.clone(), entry.entry.clone()))?.transcript);
         let is_restored =
             on_disk.into_iter().chain(deleted_again).any(|state| is_same_file(&state, &transcript));

@@ -55,8 +55,7 @@ pub(crate) fn restore_over(
     let _session = engine.lock_exclusive(&file.path, &trashed.session)?;
     let entry = engine.entry(trashed)?;
     let item = replaceable(&entry)?;
-    let cannot_read = |source| Error::read(&item.stored, source);
-    let mut source = File::open(&item.stored).map_err(cannot_read)?;
+    let mut source = File::open(&item.stored).map_err(Error::reading(&item.stored))?;
     let mut replaced = None;
     let swapped = rewrite::replace_by_copy(&**engine.disk(), &file.path, &mut source, || {
         replaced = Some(engine.keep_copy(&file)?);
@@ -271,8 +270,7 @@ fn ensure_entry_restorable(entry: &EntryFolder) -> Result<(), Error> {
     }
     let blocking =
         entry.items().find_map(|item| blocking_file(&item.stored, item.path, AllowedAtTarget::SameFile));
-    let no_folder = || entry.items().find_map(|item| file_instead_of_folder(item.path));
-    match blocking.or_else(no_folder) {
+    match blocking.or_else(|| entry.items().find_map(|item| file_instead_of_folder(item.path))) {
         Some(path) => Err(Error::new(ErrorKind::PathTaken { path })),
         None => Ok(()),
     }

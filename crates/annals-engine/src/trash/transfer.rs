@@ -120,7 +120,7 @@ impl Engine {
     /// Removes a file, or a folder with everything in it, if it exists. Read-only folders are made writable first, so this must
     /// not be used on files of the user.
     pub(crate) fn remove_all(&self, path: &Path) -> Result<(), Error> {
-        let failed = |source| Error::write(path, source);
+        let failed = Error::writing(path);
         match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(failed(error)),
@@ -188,16 +188,14 @@ impl TreeState {
             }
         }
         for (path, kind, _) in self.0.iter().rev() {
-            let failed = |source: io::Error| match source.kind() {
-                io::ErrorKind::DirectoryNotEmpty => changed(path),
-                _ => Error::write(path, source),
-            };
             match kind {
-                Kind::Folder => engine.disk().remove_folder(path).map_err(failed)?,
+                Kind::Folder => {
+                    engine.disk().remove_folder(path).map_err(|error| cannot_remove(path, error))?;
+                }
                 Kind::Other if path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) => {
                     return Err(changed(path));
                 }
-                Kind::Other => engine.disk().remove_file(path).map_err(failed)?,
+                Kind::Other => engine.disk().remove_file(path).map_err(|error| cannot_remove(path, error))?,
                 Kind::File => {
                     let below = path.strip_prefix(from).unwrap_or(Path::new(""));
                     let copy = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
@@ -212,14 +210,14 @@ impl TreeState {
 /// Removes a file that has a copy. The file stays open meanwhile, so that what other processes append until it is removed can be
 /// copied, too.
 fn remove_copied_file(engine: &Engine, path: &Path, copy: &Path) -> Result<(), Error> {
-    let cannot_read = |source| Error::read(path, source);
+    let cannot_read = Error::reading(path);
     let mut file = File::open(path).map_err(cannot_read)?;
     // All bytes are compared, not only size and time: after this the original is gone.
     let is_same_copy = compare(copy, path).map_err(cannot_read)? != Comparison::Different;
     if !is_same_copy {
         return Err(changed(path));
     }
-    let copy_failed = |source| Error::write(copy, source);
+    let copy_failed = Error::writing(copy);
     engine.copy_rest(&mut file, copy).map_err(copy_failed)?;
     // Another program may have put a new file in its place since it was opened, which has no copy.
     let opened = FileState::from(file.metadata().map_err(cannot_read)?);
@@ -232,6 +230,14 @@ fn remove_copied_file(engine: &Engine, path: &Path, copy: &Path) -> Result<(), E
 
 fn changed(path: &Path) -> Error {
     Error::new(ErrorKind::ChangedWhileCopied { path: path.to_owned() })
+}
+
+/// Returns why an original cannot be removed: a folder that is not empty got a file since it was copied.
+fn cannot_remove(path: &Path, source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::DirectoryNotEmpty => changed(path),
+        _ => Error::write(path, source),
+    }
 }
 
 fn cannot_create(path: &Path, source: io::Error) -> Error {
@@ -255,15 +261,18 @@ pub(super) enum Comparison {
 /// Compares two files or links.
 pub(super) fn compare(first: &Path, second: &Path) -> io::Result<Comparison> {
     let (a, b) = (first.symlink_metadata()?, second.symlink_metadata()?);
-    let same = |is_same: bool| if is_same { Comparison::Same } else { Comparison::Different };
-    if a.is_symlink() || b.is_symlink() {
-        return Ok(same(a.is_symlink() && b.is_symlink() && fs::read_link(first)? == fs::read_link(second)?));
+    let are_links = a.is_symlink() && b.is_symlink();
+    if are_links && fs::read_link(first)? == fs::read_link(second)? {
+        return Ok(Comparison::Same);
     }
     if !a.is_file() || !b.is_file() || a.len() > b.len() {
         return Ok(Comparison::Different);
     }
-    let begins_alike = begins_with(&mut File::open(second)?, &mut File::open(first)?)?;
-    Ok(if begins_alike && a.len() < b.len() { Comparison::Extended } else { same(begins_alike) })
+    Ok(match begins_with(&mut File::open(second)?, &mut File::open(first)?)? {
+        false => Comparison::Different,
+        true if a.len() < b.len() => Comparison::Extended,
+        true => Comparison::Same,
+    })
 }
 
 /// Returns whether a file begins with all bytes of another.

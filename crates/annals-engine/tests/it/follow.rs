@@ -43,28 +43,28 @@ fn append(path: &Path, text: &str) {
 
 /// Waits until so much has happened, but not for ever; returns it as text, a line each. A look at all files, which comes
 /// every ten seconds whatever is noticed, would be too late; for thousands of files there is more time.
-fn happened(follower: &mut Follower, count: usize) -> Vec<String> {
-    let mut told = Vec::new();
+fn next_events(follower: &mut Follower, count: usize) -> Vec<String> {
+    let mut seen = Vec::new();
     let patience = Duration::from_millis(10 * count as u64).max(Duration::from_secs(9));
     let deadline = Instant::now() + patience;
-    while told.len() < count && Instant::now() < deadline {
-        follower.wait(Duration::from_millis(200), |file, happening| {
-            told.push(format!("{} {}", name(file), spelled(&happening)));
+    while seen.len() < count && Instant::now() < deadline {
+        follower.wait(Duration::from_millis(200), |file, event| {
+            seen.push(format!("{} {}", name(file), spelled(&event)));
         });
     }
     // What is too much would come at once.
-    follower.wait(Duration::from_millis(50), |file, happening| {
-        told.push(format!("{} {}", name(file), spelled(&happening)));
+    follower.wait(Duration::from_millis(50), |file, event| {
+        seen.push(format!("{} {}", name(file), spelled(&event)));
     });
-    told
+    seen
 }
 
 fn name(file: &TranscriptFile) -> String {
     file.agent.clone().unwrap_or_else(|| file.session.as_deref().unwrap_or("-")[..4].to_owned())
 }
 
-fn spelled(happening: &Event<'_>) -> String {
-    match happening {
+fn spelled(event: &Event<'_>) -> String {
+    match event {
         Event::Created => "created".to_owned(),
         Event::Entry { offset, bytes } => {
             format!("{offset}: {}", String::from_utf8_lossy(bytes).trim_end())
@@ -87,12 +87,12 @@ fn what_is_appended_is_told_line_by_line() {
         append(&place.session(), "{\"old\":1}\n{\"be");
         let mut follower = place.follow(poll);
         append(&place.session(), "gun\":1}\n{\"a\":\"天");
-        assert_eq!(happened(&mut follower, 1), ["3e11 10: {\"begun\":1}"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 10: {\"begun\":1}"]);
         append(&place.session(), "气\"}");
-        assert_eq!(happened(&mut follower, 0), [] as [&str; 0], "a line without its end waits");
+        assert_eq!(next_events(&mut follower, 0), [] as [&str; 0], "a line without its end waits");
         append(&place.session(), "\n{\"b\":1}{\"c\":1}\n");
         let lines = ["3e11 22: {\"a\":\"天气\"}", "3e11 37: {\"b\":1}", "3e11 44: {\"c\":1}"];
-        assert_eq!(happened(&mut follower, 3), lines);
+        assert_eq!(next_events(&mut follower, 3), lines);
     }
 }
 
@@ -112,9 +112,9 @@ fn bytes_that_come_one_by_one_make_the_same_lines() {
             }
         }
     });
-    let told = happened(&mut follower, 41);
+    let seen = next_events(&mut follower, 41);
     writer.join().unwrap();
-    let lines: Vec<_> = told[1..].iter().map(|line| line.split_once(": ").unwrap().1).collect();
+    let lines: Vec<_> = seen[1..].iter().map(|line| line.split_once(": ").unwrap().1).collect();
     assert_eq!(lines, text.lines().collect::<Vec<_>>());
 }
 
@@ -128,7 +128,7 @@ fn new_projects_and_subagents_are_picked_up_and_other_files_are_not() {
         fs::write(folder.join("agent-a1.jsonl"), "{\"x\":1}\n").unwrap();
         fs::write(folder.join("agent-a1.meta.json"), "{}").unwrap();
         fs::write(place.path("-new/notes.jsonl"), "{}\n").unwrap();
-        assert_eq!(happened(&mut follower, 2), ["a1 created", "a1 0: {\"x\":1}"]);
+        assert_eq!(next_events(&mut follower, 2), ["a1 created", "a1 0: {\"x\":1}"]);
     }
 }
 
@@ -140,13 +140,13 @@ fn files_that_are_replaced_cut_or_removed_are_told_so() {
         append(&path, "{\"a\":1}\n{\"b\":1}\n");
         let mut follower = place.follow(poll);
         File::options().write(true).open(&path).unwrap().set_len(8).unwrap();
-        assert_eq!(happened(&mut follower, 2), ["3e11 replaced", "3e11 0: {\"a\":1}"]);
+        assert_eq!(next_events(&mut follower, 2), ["3e11 replaced", "3e11 0: {\"a\":1}"]);
         let beside = place.path("-p/beside");
         fs::write(&beside, "{\"c\":1}\n{\"d\":1}\n{\"e\":1}\n").unwrap();
         fs::rename(&beside, &path).unwrap();
-        assert_eq!(happened(&mut follower, 4).len(), 4);
+        assert_eq!(next_events(&mut follower, 4).len(), 4);
         fs::remove_file(&path).unwrap();
-        assert_eq!(happened(&mut follower, 1), ["3e11 removed"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 removed"]);
     }
 }
 
@@ -163,8 +163,8 @@ fn a_title_is_told_when_it_changes() {
         ("custom-title", "customTitle", "Two", Some("Two")),
     ] {
         append(&place.session(), &format!("{{\"type\":\"{kind}\",\"{key}\":\"{title}\"}}\n"));
-        let told = happened(&mut follower, 1 + usize::from(reported.is_some()));
-        let titles: Vec<_> = told.iter().filter_map(|told| told.strip_prefix("3e11 title ")).collect();
+        let seen = next_events(&mut follower, 1 + usize::from(reported.is_some()));
+        let titles: Vec<_> = seen.iter().filter_map(|seen| seen.strip_prefix("3e11 title ")).collect();
         assert_eq!(titles, reported.into_iter().collect::<Vec<_>>(), "{kind} {title}");
     }
 }
@@ -177,7 +177,7 @@ fn one_session_is_followed_alone() {
     let mut follower = place.engine().follow(&FollowOptions { only, poll: false });
     append(&place.path("-p/0b0b0b0b-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl"), "{}\n");
     append(&place.session(), "{\"a\":1}\n");
-    assert_eq!(happened(&mut follower, 1), ["3e11 3: {\"a\":1}"]);
+    assert_eq!(next_events(&mut follower, 1), ["3e11 3: {\"a\":1}"]);
 }
 
 #[test]
@@ -191,11 +191,11 @@ fn in_a_storm_of_files_nothing_is_lost() {
             fs::write(folder.join(format!("{id}.jsonl")), format!("{{\"n\":{number}}}\n")).unwrap();
         }
     });
-    let told = happened(&mut follower, 10_000);
+    let seen = next_events(&mut follower, 10_000);
     writer.join().unwrap();
-    let entries = told.iter().filter(|told| told.contains("{\"n\":")).count();
-    let created = told.iter().filter(|told| told.ends_with("created")).count();
-    assert_eq!((entries, created, told.len()), (5000, 5000, 10_000));
+    let entries = seen.iter().filter(|seen| seen.contains("{\"n\":")).count();
+    let created = seen.iter().filter(|seen| seen.ends_with("created")).count();
+    assert_eq!((entries, created, seen.len()), (5000, 5000, 10_000));
 }
 
 #[test]
@@ -205,14 +205,14 @@ fn pieces_of_any_size_make_the_same_lines() {
         let place = TestRoot::new();
         append(&place.session(), "{\"old\":1}\n");
         let mut follower = place.follow(false);
-        let mut told = Vec::new();
+        let mut seen = Vec::new();
         for piece in text.as_bytes().chunks(size) {
             OpenOptions::new().append(true).open(place.session()).unwrap().write_all(piece).unwrap();
-            follower.wait(Duration::ZERO, |_, happening| told.push(spelled(&happening)));
+            follower.wait(Duration::ZERO, |_, event| seen.push(spelled(&event)));
         }
         let deadline = Instant::now() + Duration::from_secs(9);
-        while told.len() < 30 && Instant::now() < deadline {
-            follower.wait(Duration::from_millis(200), |_, happening| told.push(spelled(&happening)));
+        while seen.len() < 30 && Instant::now() < deadline {
+            follower.wait(Duration::from_millis(200), |_, event| seen.push(spelled(&event)));
         }
         let mut offset = 10;
         let mut entries = Vec::new();
@@ -222,7 +222,7 @@ fn pieces_of_any_size_make_the_same_lines() {
                 offset += entry.len();
             }
         }
-        assert_eq!(told, entries, "in pieces of {size}");
+        assert_eq!(seen, entries, "in pieces of {size}");
     }
 }
 
@@ -237,15 +237,15 @@ fn a_long_line_is_told_once_when_its_end_is_there() {
     for piece in long.as_bytes().chunks(100_001) {
         assert_eq!(lengths, [] as [usize; 0]);
         file.write_all(piece).unwrap();
-        let _ = follower.wait(Duration::ZERO, |_, happening| {
-            let Event::Entry { bytes, .. } = happening else { panic!("{happening:?}") };
+        let _ = follower.wait(Duration::ZERO, |_, event| {
+            let Event::Entry { bytes, .. } = event else { panic!("{event:?}") };
             lengths.push(bytes.len());
         });
     }
     let deadline = Instant::now() + Duration::from_secs(9);
     while lengths.is_empty() && Instant::now() < deadline {
-        follower.wait(Duration::from_millis(200), |_, happening| {
-            let Event::Entry { bytes, .. } = happening else { panic!("{happening:?}") };
+        follower.wait(Duration::from_millis(200), |_, event| {
+            let Event::Entry { bytes, .. } = event else { panic!("{event:?}") };
             lengths.push(bytes.len());
         });
     }
@@ -259,16 +259,16 @@ fn a_file_that_is_cut_and_grows_past_its_old_length_unseen_is_told_as_replaced()
             let place = TestRoot::new();
             append(&place.session(), "{\"a\":1}\n{\"b\":1}\n");
             let mut follower = place.follow(poll);
-            // A clock that ticks slowly tells no difference within one tick.
+            // A clock that ticks slowly shows no difference within one tick.
             let old = fs::metadata(place.session()).unwrap().modified().unwrap();
             while fs::metadata(place.session()).unwrap().modified().unwrap() == old {
                 fs::write(place.session(), after).unwrap();
             }
-            let told = happened(&mut follower, 1 + after.lines().count());
-            assert_eq!(told[..2], ["3e11 replaced", "3e11 0: {\"c\":1}"]);
-            assert_eq!(told.len(), 1 + after.lines().count());
+            let seen = next_events(&mut follower, 1 + after.lines().count());
+            assert_eq!(seen[..2], ["3e11 replaced", "3e11 0: {\"c\":1}"]);
+            assert_eq!(seen.len(), 1 + after.lines().count());
             append(&place.session(), "{\"f\":1}\n");
-            assert_eq!(happened(&mut follower, 1), [format!("3e11 {}: {{\"f\":1}}", after.len())]);
+            assert_eq!(next_events(&mut follower, 1), [format!("3e11 {}: {{\"f\":1}}", after.len())]);
         }
     }
 }
@@ -281,24 +281,24 @@ fn a_file_that_is_written_over_while_it_is_read_is_told_as_replaced() {
         append(&place.session(), "{}\n");
         let mut follower = place.follow(false);
         append(&place.session(), &lines("a"));
-        let (mut told, mut is_written_over) = (Vec::new(), false);
+        let (mut seen, mut is_written_over) = (Vec::new(), false);
         let deadline = Instant::now() + Duration::from_secs(9);
         let whole = after.clone() + then;
-        while told.concat() != whole && Instant::now() < deadline {
-            follower.wait(Duration::from_millis(200), |_, happening| match happening {
+        while seen.concat() != whole && Instant::now() < deadline {
+            follower.wait(Duration::from_millis(200), |_, event| match event {
                 Event::Entry { .. } if !is_written_over => {
                     is_written_over = true;
                     fs::write(place.session(), &after).unwrap();
                 }
-                Event::Entry { bytes, .. } => told.push(String::from_utf8_lossy(bytes).into_owned()),
-                Event::Replaced => told.clear(),
-                _ => panic!("{happening:?}"),
+                Event::Entry { bytes, .. } => seen.push(String::from_utf8_lossy(bytes).into_owned()),
+                Event::Replaced => seen.clear(),
+                _ => panic!("{event:?}"),
             });
             if is_written_over && fs::metadata(place.session()).unwrap().len() == after.len() as u64 {
                 append(&place.session(), then);
             }
         }
-        assert!(told.concat() == whole, "{} lines", told.len());
+        assert!(seen.concat() == whole, "{} lines", seen.len());
     }
 }
 
@@ -311,14 +311,14 @@ fn a_file_is_not_replaced_when_a_line_that_never_ended_is_cut_off() {
             let mut follower = place.follow(poll);
             if seen {
                 append(&place.session(), "{\"torn");
-                assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+                assert_eq!(next_events(&mut follower, 0), [] as [&str; 0]);
             }
             File::options().write(true).open(place.session()).unwrap().set_len(8).unwrap();
             // The newline lies before where the torn line ended, and nothing behind it ends.
             append(&place.session(), "{}\n{\"b\":");
-            assert_eq!(happened(&mut follower, 1), ["3e11 8: {}"]);
+            assert_eq!(next_events(&mut follower, 1), ["3e11 8: {}"]);
             append(&place.session(), "1}\n");
-            assert_eq!(happened(&mut follower, 1), ["3e11 11: {\"b\":1}"]);
+            assert_eq!(next_events(&mut follower, 1), ["3e11 11: {\"b\":1}"]);
         }
     }
 }
@@ -333,9 +333,9 @@ fn a_file_that_was_at_rest_for_long_is_taken_as_read_like_any_other() {
         File::options().append(true).open(place.session()).unwrap().set_times(times).unwrap();
         let mut follower = place.follow(poll);
         append(&place.session(), "gun\":1}\n{\"a");
-        assert_eq!(happened(&mut follower, 1), ["3e11 10: {\"begun\":1}"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 10: {\"begun\":1}"]);
         append(&place.session(), "\":1}\n");
-        assert_eq!(happened(&mut follower, 1), ["3e11 22: {\"a\":1}"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 22: {\"a\":1}"]);
     }
 }
 
@@ -349,11 +349,11 @@ fn a_file_that_is_removed_and_made_again_is_told_so() {
         fs::remove_file(&path).unwrap();
         append(&path, "{\"b\":1}\n{\"c\":1}\n");
         let again = ["3e11 replaced", "3e11 0: {\"b\":1}", "3e11 8: {\"c\":1}"];
-        assert_eq!(happened(&mut follower, 3), again, "unseen");
+        assert_eq!(next_events(&mut follower, 3), again, "unseen");
         fs::remove_file(&path).unwrap();
-        assert_eq!(happened(&mut follower, 1), ["3e11 removed"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 removed"]);
         append(&path, "{\"d\":1}\n");
-        assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"d\":1}"]);
+        assert_eq!(next_events(&mut follower, 2), ["3e11 created", "3e11 0: {\"d\":1}"]);
     }
 }
 
@@ -367,21 +367,21 @@ fn folders_that_are_moved_take_their_transcripts_along() {
         append(&outside.join(format!("{SESSION}/subagents/agent-a1.jsonl")), "{\"b\":1}\n");
         let mut follower = place.follow(poll);
         fs::rename(&outside, place.path("-new")).unwrap();
-        let mut told = happened(&mut follower, 4);
-        told.sort();
-        assert_eq!(told, ["3e11 0: {\"a\":1}", "3e11 created", "a1 0: {\"b\":1}", "a1 created"]);
+        let mut seen = next_events(&mut follower, 4);
+        seen.sort();
+        assert_eq!(seen, ["3e11 0: {\"a\":1}", "3e11 created", "a1 0: {\"b\":1}", "a1 created"]);
         append(&place.path(&format!("-new/{SESSION}/subagents/agent-a1.jsonl")), "{\"c\":1}\n");
-        assert_eq!(happened(&mut follower, 1), ["a1 8: {\"c\":1}"]);
+        assert_eq!(next_events(&mut follower, 1), ["a1 8: {\"c\":1}"]);
         fs::rename(place.path("-new"), place.path("-newer")).unwrap();
-        assert_eq!(happened(&mut follower, 7).len(), 7, "two are gone, two are new with three entries");
+        assert_eq!(next_events(&mut follower, 7).len(), 7, "two are gone, two are new with three entries");
         append(&place.path(&format!("-newer/{SESSION}.jsonl")), "{\"d\":1}\n");
-        assert_eq!(happened(&mut follower, 1), ["3e11 8: {\"d\":1}"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 8: {\"d\":1}"]);
         fs::rename(place.path("-newer"), &outside).unwrap();
-        let mut told = happened(&mut follower, 2);
-        told.sort();
-        assert_eq!(told, ["3e11 removed", "a1 removed"]);
+        let mut seen = next_events(&mut follower, 2);
+        seen.sort();
+        assert_eq!(seen, ["3e11 removed", "a1 removed"]);
         append(&outside.join(format!("{SESSION}.jsonl")), "{\"e\":1}\n");
-        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+        assert_eq!(next_events(&mut follower, 0), [] as [&str; 0]);
     }
 }
 
@@ -396,11 +396,11 @@ fn a_folder_that_is_not_there_yet_is_followed_once_it_is() {
         for gone in [root.join("projects"), root.clone(), place.root.path().join("deep")] {
             fs::create_dir_all(session.parent().unwrap()).unwrap();
             append(&session, "{\"a\":1}\n");
-            assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"a\":1}"]);
+            assert_eq!(next_events(&mut follower, 2), ["3e11 created", "3e11 0: {\"a\":1}"]);
             append(&session, "{\"b\":1}\n");
-            assert_eq!(happened(&mut follower, 1), ["3e11 8: {\"b\":1}"]);
+            assert_eq!(next_events(&mut follower, 1), ["3e11 8: {\"b\":1}"]);
             fs::remove_dir_all(&gone).unwrap();
-            assert_eq!(happened(&mut follower, 1), ["3e11 removed"]);
+            assert_eq!(next_events(&mut follower, 1), ["3e11 removed"]);
         }
     }
 }
@@ -419,9 +419,9 @@ fn folders_are_watched_before_they_are_read() {
             file.write_all(b"{\"b\":1}\n").unwrap();
         }
     });
-    let told = happened(&mut follower, 600);
+    let seen = next_events(&mut follower, 600);
     writer.join().unwrap();
-    assert_eq!(told.len(), 600);
+    assert_eq!(seen.len(), 600);
 }
 
 #[cfg(unix)]
@@ -439,9 +439,9 @@ fn links_are_followed_as_in_lists_and_never_in_circles() {
         symlink(place.root.path(), place.path("-p/loop")).unwrap();
         let mut follower = place.follow(poll);
         append(&place.session(), "{\"a\":1}\n");
-        assert_eq!(happened(&mut follower, 1), ["3e11 3: {\"a\":1}"], "by one of its names");
+        assert_eq!(next_events(&mut follower, 1), ["3e11 3: {\"a\":1}"], "by one of its names");
         append(&elsewhere.join(format!("{SESSION}.jsonl")), "{\"b\":1}\n");
-        assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"b\":1}"]);
+        assert_eq!(next_events(&mut follower, 2), ["3e11 created", "3e11 0: {\"b\":1}"]);
         // Links that appear later are treated alike.
         let later = place.root.path().join("later");
         fs::create_dir_all(&later).unwrap();
@@ -449,9 +449,9 @@ fn links_are_followed_as_in_lists_and_never_in_circles() {
         symlink(place.path("-p"), place.path("-same-again")).unwrap();
         symlink(&later, place.path("-p/inside")).unwrap();
         symlink(&later, place.path("-later")).unwrap();
-        assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"c\":1}"]);
+        assert_eq!(next_events(&mut follower, 2), ["3e11 created", "3e11 0: {\"c\":1}"]);
         append(&place.session(), "{\"d\":1}\n");
-        assert_eq!(happened(&mut follower, 1), ["3e11 11: {\"d\":1}"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 11: {\"d\":1}"]);
     }
 }
 
@@ -464,9 +464,9 @@ fn what_is_no_file_is_no_transcript_whatever_its_name() {
         fs::create_dir(place.path("-p/00000001-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl")).unwrap();
         let pipe = place.path("-p/00000002-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+        assert_eq!(next_events(&mut follower, 0), [] as [&str; 0]);
         append(&place.session(), "{\"a\":1}\n");
-        assert_eq!(happened(&mut follower, 2), ["3e11 created", "3e11 0: {\"a\":1}"]);
+        assert_eq!(next_events(&mut follower, 2), ["3e11 created", "3e11 0: {\"a\":1}"]);
     }
 }
 
@@ -479,15 +479,15 @@ fn a_file_with_nothing_in_it_for_the_most_part_holds_nobody_up() {
     File::create(hollow).unwrap().set_len(1 << 40).unwrap();
     let mut follower = place.follow(false);
     append(&place.session(), "{\"uuid\":\"a\"}\n");
-    let told = happened(&mut follower, 2);
-    assert_eq!(told.len(), 2, "{told:?}");
+    let seen = next_events(&mut follower, 2);
+    assert_eq!(seen.len(), 2, "{seen:?}");
 }
 
 /// Returns what happened in alphabetical order, for changes of several files, which are reported in any order.
 fn sorted(follower: &mut Follower, count: usize) -> Vec<String> {
-    let mut told = happened(follower, count);
-    told.sort();
-    told
+    let mut seen = next_events(follower, count);
+    seen.sort();
+    seen
 }
 
 /// A session that nobody has written to for an hour.
@@ -511,16 +511,16 @@ fn titles_and_archive_marks_beside_a_transcript_are_told() {
         let beside = |name: &str| file.path.with_extension("").join(name);
         fs::create_dir_all(file.path.with_extension("")).unwrap();
         fs::write(beside("custom-title.json"), "{\"customTitle\":\"天气\"}").unwrap();
-        assert_eq!(happened(&mut follower, 1), ["3e11 title 天气"], "poll: {poll}");
+        assert_eq!(next_events(&mut follower, 1), ["3e11 title 天气"], "poll: {poll}");
         fs::write(beside("archived.json"), "{\"archived\":true}").unwrap();
-        assert_eq!(happened(&mut follower, 1), ["3e11 archived"], "poll: {poll}");
+        assert_eq!(next_events(&mut follower, 1), ["3e11 archived"], "poll: {poll}");
         // Neither another file, nor the same content again, nor half a file changes anything.
         fs::write(beside("notes.json"), "{}").unwrap();
         fs::write(beside("archived.json"), "{\"archived\":true, \"by\":\"me\"}").unwrap();
         fs::write(beside("custom-title.json"), "{\"customTitle\":").unwrap();
-        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+        assert_eq!(next_events(&mut follower, 0), [] as [&str; 0]);
         fs::write(beside("custom-title.json"), "{\"customTitle\":\"茶\"}").unwrap();
-        assert_eq!(happened(&mut follower, 1), ["3e11 title 茶"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 title 茶"]);
         fs::remove_dir_all(file.path.with_extension("")).unwrap();
         assert_eq!(sorted(&mut follower, 2), ["3e11 title Hello", "3e11 unarchived"], "poll: {poll}");
     }
@@ -535,18 +535,18 @@ fn what_annals_does_to_titles_and_the_archive_is_told_once() {
         engine.set_archived(&file, true).unwrap();
         let mut follower = place.follow(poll);
         engine.rename(&file, "Tea").unwrap();
-        let told = sorted(&mut follower, 2);
+        let seen = sorted(&mut follower, 2);
         assert!(
-            told.len() == 2 && told[0].contains("custom-title") && told[1] == "3e11 title Tea",
-            "{told:?}"
+            seen.len() == 2 && seen[0].contains("custom-title") && seen[1] == "3e11 title Tea",
+            "{seen:?}"
         );
         engine.set_archived(&file, true).unwrap();
         engine.set_archived(&file, false).unwrap();
-        assert_eq!(happened(&mut follower, 1), ["3e11 unarchived"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 unarchived"]);
         // The title in the transcript comes before the one beside it.
         fs::write(file.path.with_extension("").join("custom-title.json"), "{\"customTitle\":\"Coffee\"}")
             .unwrap();
-        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+        assert_eq!(next_events(&mut follower, 0), [] as [&str; 0]);
     }
 }
 
@@ -561,16 +561,16 @@ fn what_happens_to_the_trash_is_told() {
         let entry = engine.delete(&file, true).unwrap();
         assert_eq!(sorted(&mut follower, 2), ["3e11 removed", "3e11 trashed"], "poll: {poll}");
         engine.restore(&entry).unwrap();
-        let told = sorted(&mut follower, 3);
+        let seen = sorted(&mut follower, 3);
         assert_eq!(
-            (told.len(), &told[1][..], &told[2][..]),
+            (seen.len(), &seen[1][..], &seen[2][..]),
             (3, "3e11 created", "3e11 restored"),
-            "{told:?}"
+            "{seen:?}"
         );
         let entry = engine.delete(&file, true).unwrap();
         assert_eq!(sorted(&mut follower, 2), ["3e11 removed", "3e11 trashed"]);
         engine.purge(&entry).unwrap();
-        assert_eq!(happened(&mut follower, 1), ["3e11 purged"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 purged"]);
     }
 }
 
@@ -605,28 +605,28 @@ fn sessions_that_claude_code_opens_and_closes_are_told() {
         session_at_rest(&place, SESSION);
         let mut follower = place.follow(poll);
         let own = record(&place, std::process::id(), SESSION);
-        assert_eq!(happened(&mut follower, 1), ["3e11 opened"], "poll: {poll}");
+        assert_eq!(next_events(&mut follower, 1), ["3e11 opened"], "poll: {poll}");
         // A second process, and a record that is being written, change nothing.
         let mut process = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let other = record(&place, process.id(), SESSION);
         fs::write(&own, "{\"pid\":").unwrap();
-        assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+        assert_eq!(next_events(&mut follower, 0), [] as [&str; 0]);
         fs::remove_file(&own).unwrap();
-        assert_eq!(happened(&mut follower, 0), [] as [&str; 0], "the other process has it open");
+        assert_eq!(next_events(&mut follower, 0), [] as [&str; 0], "the other process has it open");
         // A process that dies leaves its record, and nothing is written.
         process.kill().unwrap();
         process.wait().unwrap();
-        assert_eq!(happened(&mut follower, 1), ["3e11 closed"], "poll: {poll}");
+        assert_eq!(next_events(&mut follower, 1), ["3e11 closed"], "poll: {poll}");
         assert!(other.exists());
         // A process that goes on with another session, which has no transcript yet.
         let new = "0b0b0b0b-0000-4000-8000-000000000000";
         record(&place, std::process::id(), SESSION);
-        assert_eq!(happened(&mut follower, 1), ["3e11 opened"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 opened"]);
         record(&place, std::process::id(), new);
-        assert_eq!(happened(&mut follower, 1), ["3e11 closed"]);
+        assert_eq!(next_events(&mut follower, 1), ["3e11 closed"]);
         session_at_rest(&place, new);
-        let told = sorted(&mut follower, 3);
-        assert_eq!((told.len(), &told[1][..], &told[2][..]), (3, "0b0b created", "0b0b opened"), "{told:?}");
+        let seen = sorted(&mut follower, 3);
+        assert_eq!((seen.len(), &seen[1][..], &seen[2][..]), (3, "0b0b created", "0b0b opened"), "{seen:?}");
     }
 }
 
@@ -637,9 +637,9 @@ fn a_session_that_a_dead_process_has_left_open_is_closed() {
     // No process has this id.
     record(&place, u32::MAX >> 1, SESSION);
     let mut follower = place.follow(true);
-    assert_eq!(happened(&mut follower, 0), [] as [&str; 0]);
+    assert_eq!(next_events(&mut follower, 0), [] as [&str; 0]);
     record(&place, std::process::id(), SESSION);
-    assert_eq!(happened(&mut follower, 1), ["3e11 opened"]);
+    assert_eq!(next_events(&mut follower, 1), ["3e11 opened"]);
 }
 
 #[test]
@@ -661,22 +661,22 @@ fn changes_of_many_sessions_at_once_are_told_once_each() {
             }
             scope.spawn(|| record(&place, std::process::id(), &id(7)));
         });
-        let told = sorted(&mut follower, 41);
-        let expected = |event: &str| told.iter().filter(|line| line.ends_with(event)).count();
+        let seen = sorted(&mut follower, 41);
+        let expected = |event: &str| seen.iter().filter(|line| line.ends_with(event)).count();
         assert_eq!(
-            (told.len(), expected("archived"), expected("opened")),
+            (seen.len(), expected("archived"), expected("opened")),
             (41, 40, 1),
-            "poll: {poll} {told:?}"
+            "poll: {poll} {seen:?}"
         );
         for file in &files {
             engine.delete(file, true).unwrap();
         }
-        let told = sorted(&mut follower, 80);
-        let expected = |event: &str| told.iter().filter(|line| line.ends_with(event)).count();
+        let seen = sorted(&mut follower, 80);
+        let expected = |event: &str| seen.iter().filter(|line| line.ends_with(event)).count();
         assert_eq!(
-            (told.len(), expected("removed"), expected("trashed")),
+            (seen.len(), expected("removed"), expected("trashed")),
             (80, 40, 40),
-            "poll: {poll} {told:?}"
+            "poll: {poll} {seen:?}"
         );
     }
 }

@@ -20,13 +20,13 @@ fn a_list_ends_when_who_is_told_wants_no_more_and_is_whole_the_next_time() {
     let engine = real(folder.path());
     // What was done is asked of a few files at a time.
     let wanted = ListOptions { tool: Some("Bash".to_owned()), ..ListOptions::default() };
-    let told = Cell::new(0);
+    let calls = Cell::new(0);
     let listing = engine.list_with_progress(&wanted, |done, total| {
-        told.set(told.get() + 1);
+        calls.set(calls.get() + 1);
         assert!(done < total);
         ControlFlow::Break(())
     });
-    assert_eq!((told.get(), listing.sessions.len()), (1, 0));
+    assert_eq!((calls.get(), listing.sessions.len()), (1, 0));
     assert_eq!(engine.list(&ListOptions::default()).sessions.len(), 202);
 }
 

@@ -308,7 +308,7 @@ fn a_trash_on_another_disk_keeps_modes_times_links_and_long_names() {
     assert_eq!(fs::read_dir(trash).unwrap().count(), 0);
 }
 
-/// All entries of older versions have the id 1, so that only the session tells their copies apart.
+/// All entries of older versions have the id 1, so that their copies differ in the session only.
 #[test]
 fn sessions_of_one_project_are_restored_from_another_disk_at_the_same_time() {
     let world = world();

@@ -1,6 +1,7 @@
 //! Texts that are made to be slow: the work grows with the length of the text and no faster.
 
 use super::*;
+use crate::json::Items;
 use crate::rule::SEARCHED;
 
 /// Pieces that, repeated, make some rule start again and again.
@@ -50,6 +51,20 @@ fn work_is_linear_in_the_length_of_hostile_text() {
         all += long;
     }
     assert!(all > 160_000, "work is counted");
+}
+
+/// A list has many rows, and each has such a member.
+#[test]
+fn no_pattern_is_tried_in_the_name_of_a_member_that_is_kept() {
+    let form = JsonForm { keep: &["vendorKey"], free: &["input"], ..JsonForm::default() };
+    let masker = Masker::new().with_form(form);
+    let row = r#"{"vendorKey":"q7Zk29LmX4tRw8vB3cLs5d"}"#;
+    let before = SEARCHED.get();
+    assert_eq!(masker.mask_json(row, Items::None).count, 0);
+    assert_eq!(SEARCHED.get(), before, "no bytes are searched");
+    let call = format!(r#"{{"vendorKey":"a","input":{row}}}"#);
+    assert_eq!(masker.mask_json(&call, Items::None).count, 1, "below a free member nothing is kept");
+    assert!(SEARCHED.get() > before);
 }
 
 /// Masks a text of so many bytes that consists of a piece, and returns how many bytes patterns were given.

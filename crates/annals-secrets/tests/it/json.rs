@@ -163,7 +163,7 @@ fn a_private_key_goes_on_through_objects_and_arrays() {
     check(&search, &search);
 }
 
-/// Lines of keys are read in many ways: with their line ends, behind numbers, as a diff with colours.
+/// Lines of keys are read in many ways: with their line ends, after numbers, as a diff with colours.
 #[test]
 fn no_line_of_a_private_key_in_an_array_is_shown() {
     let key = [
@@ -276,7 +276,7 @@ fn rules_of_users_leave_json_valid_and_names_of_other_members_alone() {
     }
 }
 
-/// A pattern sees neither how JSON writes a line end nor what stands behind the string; names, numbers and constants stay.
+/// A pattern sees neither how JSON writes a line end nor what follows the string; names, numbers and constants stay.
 #[test]
 fn rules_of_users_match_strings_as_programs_read_them_and_change_nothing_else() {
     for (rule, json, expected) in [
@@ -331,7 +331,7 @@ fn rules_of_users_match_strings_as_programs_read_them_and_change_nothing_else() 
 
 #[test]
 fn colours_and_escaped_letters_hide_nothing() {
-    // A sequence ends neither in an escape of JSON nor behind the string.
+    // A sequence ends neither in an escape of JSON nor after the string.
     check(
         r#"{"a":"password=\u001b[\nfoobar1234Zq9","b":"\u001b[0","c":"d"}"#,
         r#"{"a":"password=\u001b[\nfoobar1234Zq9","b":"\u001b[0","c":"d"}"#,
@@ -386,9 +386,16 @@ fn the_beginning_of_a_secret_at_a_cut_is_masked() {
             serde_json::from_str::<serde_json::Value>(&masked).unwrap();
         }
     }
-    for clean in
-        ["see the tokens of ", "https://docs.internal/a/b", "deploy to /home/mia/tea", "fix token coun"]
-    {
+    for clean in [
+        "see the tokens of ",
+        "https://docs.internal/a/b",
+        "deploy to /home/mia/tea",
+        "fix token coun",
+        "send a password res",
+        "ask for an API key fro",
+        "password - ente",
+        "修改密码 登",
+    ] {
         let json = serde_json::json!({"title": format!("{}{clean}", "a ".repeat(150))}).to_string();
         assert_eq!(masker().mask_json(&json, Items::Whole).count, 0, "{clean}");
     }

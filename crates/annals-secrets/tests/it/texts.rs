@@ -433,7 +433,7 @@ fn a_word_of_placeholders_beside_a_short_key_does_not_show_it() {
 
 /// Databases and command line tools print tables whose head names what stands below it.
 #[test]
-fn cells_below_a_telling_name_are_masked() {
+fn cells_below_the_name_of_a_secret_are_masked() {
     check(
         " id |   api_key    ⏎----+--------------⏎  1 | <alnum:32>⏎  2 | <alnum:32>⏎(2 rows)⏎",
         " id |   api_key    ⏎----+--------------⏎  1 | [masked: column-value]⏎  2 | [masked: column-value]⏎(2 rows)⏎",

@@ -20,7 +20,7 @@ pub(super) fn joined(
     bound: ScanBound,
 ) -> io::Result<Option<Facts>> {
     if known.is_partial {
-        // What stands behind the gap is not the first (LISTS 1.8).
+        // An entry after the gap is not the first (LISTS 1.8).
         (since.first_prompt, since.first_reply) = (None, None);
     }
     let is_tagged = since.last::<Tag>().is_some();

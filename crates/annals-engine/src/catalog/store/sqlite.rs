@@ -79,12 +79,12 @@ impl Queries {
 
 impl Store for SqliteStore {
     fn all_facts(&self) -> HashMap<OsString, StoredValue<Box<Facts>>> {
-        let read = |connection: &Connection| {
+        let facts = self.attempt(|connection| {
             let mut statement = connection.prepare(&self.queries.all_facts)?;
             let rows = statement.query_map([], read_facts)?;
             rows.map(|row| row.map(|(key, facts)| (key.path.into_os_string(), facts))).collect()
-        };
-        self.attempt(read).unwrap_or_default()
+        });
+        facts.unwrap_or_default()
     }
 
     fn facts(&self, path: &Path) -> Option<StoredValue<Box<Facts>>> {
@@ -201,11 +201,11 @@ impl SqliteStore {
     }
 
     fn one<T>(&self, query: &str, path: &Path, read: fn(&Row<'_>) -> RowResult<T>) -> Option<StoredValue<T>> {
-        let look_up = |connection: &Connection| {
+        let row = self.attempt(|connection| {
             let mut statement = connection.prepare_cached(query)?;
             statement.query_row(params![path_bytes(path)], read).optional()
-        };
-        self.attempt(look_up)?.map(|(_, stored)| stored)
+        });
+        row?.map(|(_, stored)| stored)
     }
 
     fn save<T: Default>(&mut self, table: &Table<T>, rows: &[(&FoundTranscript, &T)]) {

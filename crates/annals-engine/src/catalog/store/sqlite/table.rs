@@ -20,8 +20,8 @@ impl<T> Table<T> {
 
     /// Returns the list of columns of a query whose rows a [`RowReader`] reads.
     pub(super) fn column_list(&self) -> String {
-        let qualify = |name| format!("{}.{name}", self.name);
-        self.column_names().into_iter().map(qualify).collect::<Vec<_>>().join(", ")
+        let qualified = self.column_names().into_iter().map(|name| format!("{}.{name}", self.name));
+        qualified.collect::<Vec<_>>().join(", ")
     }
 
     pub(super) fn create_statement(&self) -> String {
