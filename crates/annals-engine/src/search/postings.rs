@@ -62,16 +62,8 @@ impl<'c> Postings<'c> {
     /// Returns the positions of the document.
     #[inline]
     pub(super) fn positions(&self) -> Positions<'_> {
-        Positions { numbers: Varints(self.stored_positions()), column: 0, last: 0 }
-    }
-
-    /// Returns how many bytes the positions of the document have, which says about how many there are.
-    pub(super) fn size_of_positions(&self) -> usize {
-        self.stored_positions().len()
-    }
-
-    fn stored_positions(&self) -> &[u8] {
-        self.segments.get(self.first).map_or(&[][..], SegmentPostings::positions)
+        let bytes = self.segments.get(self.first).map_or(&[][..], SegmentPostings::positions);
+        Positions { numbers: Varints(bytes), column: 0, last: 0 }
     }
 }
 
@@ -364,22 +356,16 @@ impl Iterator for Varints<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<u64> {
-        match self.0 {
-            [byte @ ..0x80, rest @ ..] => {
-                self.0 = rest;
-                Some((*byte).into())
-            }
-            [high, low @ ..0x80, rest @ ..] => {
-                self.0 = rest;
-                Some(u64::from(high & 0x7f) << 7 | u64::from(*low))
-            }
-            _ => self.long(),
+        if let [byte @ ..0x80, rest @ ..] = self.0 {
+            self.0 = rest;
+            return Some((*byte).into());
         }
+        self.long()
     }
 }
 
 impl Varints<'_> {
-    /// Returns a number of more bytes.
+    /// Returns a number of several bytes.
     fn long(&mut self) -> Option<u64> {
         let mut number = 0;
         for length in 1..=9 {

@@ -127,17 +127,11 @@ const PARTS: u64 = 1 << 32;
 
 /// Finds where tokens, which all have a document, follow each other in it.
 fn find_starts(tokens: &[Postings<'_>], columns: &[Column], starts: &mut Vec<u64>) {
+    let (first, others) = tokens.split_first().expect("a phrase has a token");
     let is_wanted = [Column::Words, Column::Parts].map(|column| columns.contains(&column));
-    let offsets = (0..).zip(tokens);
-    let rarest = offsets.clone().min_by_key(|(_, token)| token.size_of_positions());
-    let (rarest, token) = rarest.expect("a phrase has a token");
     starts.clear();
-    let places = token.positions().filter(|place| is_wanted[usize::from(*place >= PARTS)]);
-    starts.extend(places.map(|place| place.wrapping_sub(rarest)));
-    for (offset, token) in offsets.filter(|(offset, _)| *offset != rarest) {
-        if starts.is_empty() {
-            return;
-        }
+    starts.extend(first.positions().filter(|place| is_wanted[usize::from(*place >= PARTS)]));
+    for (offset, token) in (1..).zip(others) {
         let mut places = token.positions();
         let mut place = places.next();
         starts.retain(|start| {
