@@ -2,6 +2,7 @@
 //!
 //! This needs the whole transcript. It is read the first time a list filters by it, and after that only what was appended.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use annals_transcript::content::Block;
@@ -93,7 +94,7 @@ pub struct FileFilter {
 impl FileFilter {
     /// Takes a path, of this system or another.
     pub fn new(wanted: &str) -> Self {
-        let wanted = plain(wanted);
+        let wanted = plain(wanted).into_owned();
         Self { is_from_root: is_from_root(&wanted), wanted }
     }
 
@@ -135,10 +136,14 @@ impl FileFilter {
 }
 
 /// Returns a path as it is compared: slashes of one kind, none at the end, the letter of a drive in upper case.
-pub(super) fn plain(path: &str) -> String {
+pub(super) fn plain(path: &str) -> Cow<'_, str> {
+    let is_plain = !path.contains('\\') && !path.ends_with('/') && path.starts_with('/');
+    if is_plain {
+        return Cow::Borrowed(path);
+    }
     let mut path = path.replace('\\', "/");
     path.truncate(path.trim_end_matches('/').len());
-    with_upper_drive(path.strip_prefix("./").unwrap_or(&path))
+    Cow::Owned(with_upper_drive(path.strip_prefix("./").unwrap_or(&path)))
 }
 
 /// Returns whether a path begins at the root of a system.

@@ -146,7 +146,7 @@ impl Project {
 fn normalize(path: &str) -> String {
     let plain = activity::plain(path);
     match plain.as_bytes() {
-        [letter, b':', ..] if letter.is_ascii_uppercase() => plain,
+        [letter, b':', ..] if letter.is_ascii_uppercase() => plain.into_owned(),
         _ => path.to_owned(),
     }
 }

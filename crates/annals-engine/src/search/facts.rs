@@ -74,7 +74,7 @@ impl Facts {
     /// Writes a record. Fails if a number of the index does not fit.
     fn write(&self, record: &mut [u8; WIDTH]) -> rusqlite::Result<()> {
         let Self { is_error, has_copies, tool, project, branch, model, .. } = *self;
-        let flags = EXISTS | u8::from(is_error) * IS_ERROR | u8::from(has_copies) * HAS_COPIES;
+        let flags = EXISTS | (u8::from(is_error) * IS_ERROR) | (u8::from(has_copies) * HAS_COPIES);
         let (part, role) = (self.part.map(part_number), self.role.map(role_number));
         record[..4].copy_from_slice(&[flags, number_or_none(part), number_or_none(role), 0]);
         let names = [tool, project, branch, model].map(Option::unwrap_or_default);

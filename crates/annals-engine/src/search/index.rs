@@ -870,12 +870,11 @@ impl Change<'_> {
         }
         let find = "SELECT id FROM names WHERE kind = ?1 AND name = ?2";
         let known = self.one(find, params![kind as i64, name])?;
-        let id = match known {
-            Some(id) => id,
-            None => {
-                self.execute("INSERT INTO names (kind, name) VALUES (?1, ?2)", params![kind as i64, name])?;
-                self.transaction.last_insert_rowid()
-            }
+        let id = if let Some(id) = known {
+            id
+        } else {
+            self.execute("INSERT INTO names (kind, name) VALUES (?1, ?2)", params![kind as i64, name])?;
+            self.transaction.last_insert_rowid()
         };
         self.names.entry(kind).or_default().insert(name.to_owned(), id);
         Ok(id)

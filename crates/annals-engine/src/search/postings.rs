@@ -20,100 +20,54 @@ use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, ffi, params};
 
-/// The documents that have a token, in order, each with its positions.
-#[derive(Debug, Default)]
-pub(super) struct Postings {
-    documents: Vec<Posting>,
-    /// The positions of all documents, as FTS5 has them.
-    positions: Vec<u8>,
+/// The documents that have a token, one after the other, each with its positions. There is one of them at each moment.
+pub(super) struct Postings<'c> {
+    segments: Vec<SegmentPostings<'c>>,
+    /// The segment with the document.
+    first: usize,
 }
 
-/// A document, and which bytes of the positions are its own.
-#[derive(Clone, Copy, Debug)]
-struct Posting {
-    document: i64,
-    start: u32,
-    end: u32,
-}
-
-impl Postings {
-    /// Reads the documents of a token in one state of the index.
-    pub(super) fn of(connection: &Connection, token: &str) -> rusqlite::Result<Self> {
-        let mut postings = Self::default();
+impl<'c> Postings<'c> {
+    /// Finds the first document of a token in one state of the index.
+    pub(super) fn of(connection: &'c Connection, token: &str) -> rusqlite::Result<Self> {
         // FTS5 has this byte before the terms that are no prefixes.
         let term = [b"0", token.as_bytes()].concat();
+        let mut postings = Self { segments: Vec::new(), first: 0 };
         for segment in segments(connection)? {
-            let first = postings.documents.len();
-            segment.read(connection, &term, &mut postings)?;
-            let removed = segment.removed(connection)?;
-            if !removed.is_empty() {
-                let added = postings.documents.split_off(first).into_iter();
-                let left = added.filter(|posting| removed.binary_search(&posting.document).is_err());
-                postings.documents.extend(left);
-            }
+            postings.segments.extend(SegmentPostings::of(connection, &segment, &term)?);
         }
-        // A segment has later documents than another one, but the order of segments is that of their sizes.
-        postings.documents.sort_by_key(|posting| posting.document);
+        postings.seek(i64::MIN)?;
         Ok(postings)
     }
 
-    /// Returns how many documents there are.
-    pub(super) fn len(&self) -> usize {
-        self.documents.len()
+    /// Returns the document; `None` after the last one.
+    #[inline]
+    pub(super) fn document(&self) -> Option<i64> {
+        self.segments.get(self.first)?.document
     }
 
-    /// Returns the document at an index.
-    pub(super) fn document(&self, index: usize) -> Option<i64> {
-        self.documents.get(index).map(|posting| posting.document)
-    }
-
-    /// Returns the index of the first document from an index on whose number is not smaller than another one.
-    pub(super) fn seek(&self, from: usize, document: i64) -> usize {
-        // It is mostly near: twice as many are skipped in each step.
-        let mut step = 1;
-        while self.document(from + step).is_some_and(|found| found < document) {
-            step *= 2;
+    /// Goes on to the first document whose number is not smaller than this one, unless it is there.
+    #[inline]
+    pub(super) fn seek(&mut self, document: i64) -> rusqlite::Result<()> {
+        for segment in &mut self.segments {
+            segment.seek(document)?;
         }
-        let end = self.len().min(from + step + 1);
-        let start = (from + step / 2).min(end);
-        start + self.documents[start..end].partition_point(|posting| posting.document < document)
-    }
-
-    /// Returns the positions of the document at an index.
-    pub(super) fn positions(&self, index: usize) -> Positions<'_> {
-        let Posting { start, end, .. } = self.documents[index];
-        Positions { numbers: Varints(&self.positions[start as usize..end as usize]), column: 0, last: 0 }
-    }
-
-    /// Adds documents from a part of a page. Returns how many bytes of the positions of the last one are on the next page.
-    fn add(&mut self, part: &[u8], mut missing: usize) -> rusqlite::Result<usize> {
-        let mut rest = part;
-        // The first number of a page is not a difference.
-        let mut document = 0_i64;
-        loop {
-            let (positions, others) = rest.split_at(missing.min(rest.len()));
-            self.positions.extend_from_slice(positions);
-            missing -= positions.len();
-            rest = others;
-            if rest.is_empty() {
-                return Ok(missing);
-            }
-            let mut numbers = Varints(rest);
-            let (Some(number), Some(length)) = (numbers.next(), numbers.next()) else {
-                return Err(damaged());
-            };
-            rest = numbers.0;
-            missing = usize::try_from(length / 2).map_err(|_| damaged())?;
-            document = document.saturating_add(number.cast_signed());
-            let start = self.positions.len();
-            let [start, end] = [start, start + missing].map(u32::try_from);
-            let (Ok(start), Ok(end)) = (start, end) else { return Err(damaged()) };
-            self.documents.push(Posting { document, start, end });
+        if self.segments.len() > 1 {
+            let documents = self.segments.iter().map(|segment| segment.document.unwrap_or(i64::MAX));
+            self.first = documents.enumerate().min_by_key(|(_, document)| *document).map_or(0, |(at, _)| at);
         }
+        Ok(())
+    }
+
+    /// Returns the positions of the document.
+    #[inline]
+    pub(super) fn positions(&self) -> Positions<'_> {
+        let bytes = self.segments.get(self.first).map_or(&[][..], SegmentPostings::positions);
+        Positions { numbers: Varints(bytes), column: 0, last: 0 }
     }
 }
 
-/// The positions of a token in a document: columns and places in them, in order.
+/// The positions of a token in a document, in order: the number of the column in the upper half, that of the word in the lower one.
 pub(super) struct Positions<'p> {
     numbers: Varints<'p>,
     column: u64,
@@ -121,17 +75,154 @@ pub(super) struct Positions<'p> {
 }
 
 impl Iterator for Positions<'_> {
-    type Item = (u64, u64);
+    type Item = u64;
 
-    fn next(&mut self) -> Option<Self::Item> {
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
         let mut number = self.numbers.next()?;
         if number == 1 {
-            self.column = self.numbers.next()?;
+            self.column = self.numbers.next()? << 32;
             self.last = 0;
             number = self.numbers.next()?;
         }
         self.last = self.last.saturating_add(number.saturating_sub(2));
-        Some((self.column, self.last))
+        Some(self.column | self.last)
+    }
+}
+
+/// The documents that a segment has of a term.
+struct SegmentPostings<'c> {
+    connection: &'c Connection,
+    /// The rows of the pages that follow.
+    rows: Range<i64>,
+    /// Documents that were removed, in order.
+    removed: Vec<i64>,
+    page: Vec<u8>,
+    /// The bytes of the page that were not read and belong to the term.
+    rest: Range<usize>,
+    /// Whether the documents end on this page.
+    is_last: bool,
+    /// The number to which the next one is added.
+    base: i64,
+    document: Option<i64>,
+    /// Where the positions of the document are on the page.
+    positions: Range<usize>,
+    /// The positions of a document for which one page was not enough.
+    long: Vec<u8>,
+}
+
+impl<'c> SegmentPostings<'c> {
+    /// Finds the first document of a term; `None` if the segment does not have the term.
+    fn of(connection: &'c Connection, segment: &Segment, term: &[u8]) -> rusqlite::Result<Option<Self>> {
+        let page = "SELECT pgno / 2 FROM text_idx WHERE segid = ?1 AND term <= ?2 ORDER BY term DESC LIMIT 1";
+        let page = connection.prepare_cached(page)?.query_row(params![segment.id, term], |row| row.get(0));
+        let first = page.optional()?.unwrap_or(0).max(segment.pages.start);
+        let rows = row(segment.id, first)..row(segment.id, segment.pages.end);
+        let removed = segment.removed(connection)?;
+        let (page, long) = Default::default();
+        let mut postings = Self {
+            connection,
+            rows,
+            removed,
+            page,
+            rest: 0..0,
+            is_last: false,
+            base: 0,
+            document: None,
+            positions: 0..0,
+            long,
+        };
+        postings.read_page()?;
+        let page = Page::parse(&postings.page).ok_or_else(damaged)?;
+        let Some((documents, is_last)) = page.documents_of(term) else { return Ok(None) };
+        (postings.rest, postings.is_last) = (documents, is_last);
+        postings.advance()?;
+        Ok(Some(postings))
+    }
+
+    #[inline]
+    fn seek(&mut self, document: i64) -> rusqlite::Result<()> {
+        while self.document.is_some_and(|found| found < document) {
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    fn positions(&self) -> &[u8] {
+        if self.long.is_empty() { &self.page[self.positions.clone()] } else { &self.long }
+    }
+
+    /// Goes on to the next document that was not removed.
+    #[inline]
+    fn advance(&mut self) -> rusqlite::Result<()> {
+        loop {
+            self.advance_to_any()?;
+            let Some(document) = self.document.filter(|_| !self.removed.is_empty()) else { return Ok(()) };
+            if self.removed.binary_search(&document).is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    #[inline]
+    fn advance_to_any(&mut self) -> rusqlite::Result<()> {
+        while self.rest.is_empty() {
+            if self.is_last || self.rows.is_empty() {
+                self.document = None;
+                return Ok(());
+            }
+            self.turn()?;
+        }
+        let mut numbers = Varints(self.page.get(self.rest.clone()).ok_or_else(damaged)?);
+        let (Some(number), Some(length)) = (numbers.next(), numbers.next()) else { return Err(damaged()) };
+        let length = usize::try_from(length / 2).map_err(|_| damaged())?;
+        let start = self.rest.end - numbers.0.len();
+        self.base = self.base.checked_add(number.cast_signed()).ok_or_else(damaged)?;
+        self.document = Some(self.base);
+        self.long.clear();
+        self.positions = start..self.rest.end.min(start.saturating_add(length));
+        self.rest.start = self.positions.end;
+        if self.positions.len() < length { self.read_long(length) } else { Ok(()) }
+    }
+
+    /// Reads the positions of a document that go on on the next pages.
+    #[cold]
+    fn read_long(&mut self, length: usize) -> rusqlite::Result<()> {
+        self.long.extend_from_slice(&self.page[self.positions.clone()]);
+        while self.long.len() < length {
+            if self.is_last || self.rows.is_empty() {
+                return Err(damaged());
+            }
+            self.turn()?;
+            let part = self.page.get(self.rest.clone()).ok_or_else(damaged)?;
+            let part = &part[..part.len().min(length - self.long.len())];
+            self.long.extend_from_slice(part);
+            self.rest.start += part.len();
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next page.
+    #[cold]
+    fn turn(&mut self) -> rusqlite::Result<()> {
+        self.read_page()?;
+        let page = Page::parse(&self.page).ok_or_else(damaged)?;
+        (self.rest, self.is_last) = page.further_documents();
+        // The first number of a page is not a difference.
+        self.base = 0;
+        Ok(())
+    }
+
+    /// Reads the next page.
+    fn read_page(&mut self) -> rusqlite::Result<()> {
+        self.page.clear();
+        let page = "SELECT block FROM text_data WHERE id = ?1";
+        let mut page = self.connection.prepare_cached(page)?;
+        let mut rows = page.query([self.rows.start])?;
+        let row = rows.next()?.ok_or_else(damaged)?;
+        self.page.extend_from_slice(row.get_ref(0)?.as_blob()?);
+        self.rows.start += 1;
+        Ok(())
     }
 }
 
@@ -145,33 +236,6 @@ struct Segment {
 }
 
 impl Segment {
-    /// Adds the documents of a term.
-    fn read(&self, connection: &Connection, term: &[u8], postings: &mut Postings) -> rusqlite::Result<()> {
-        let page = "SELECT pgno / 2 FROM text_idx WHERE segid = ?1 AND term <= ?2 ORDER BY term DESC LIMIT 1";
-        let page = connection.prepare_cached(page)?.query_row(params![self.id, term], |row| row.get(0));
-        let first = page.optional()?.unwrap_or(0).max(self.pages.start);
-        let mut pages = connection
-            .prepare_cached("SELECT block FROM text_data WHERE id >= ?1 AND id < ?2 ORDER BY id")?;
-        let mut pages = pages.query([row(self.id, first), row(self.id, self.pages.end)])?;
-        let mut missing = None;
-        while let Some(row) = pages.next()? {
-            let page = Page::parse(row.get_ref(0)?.as_blob()?).ok_or_else(damaged)?;
-            let (part, is_last) = match missing {
-                None => match page.documents_of(term) {
-                    Some(found) => found,
-                    None => return Ok(()),
-                },
-                Some(_) => page.further_documents(),
-            };
-            let part = page.bytes.get(part).ok_or_else(damaged)?;
-            missing = Some(postings.add(part, missing.unwrap_or_default())?);
-            if is_last {
-                break;
-            }
-        }
-        if missing.unwrap_or_default() > 0 { Err(damaged()) } else { Ok(()) }
-    }
-
     /// Returns the documents that were removed, in order.
     fn removed(&self, connection: &Connection) -> rusqlite::Result<Vec<i64>> {
         let mut removed = Vec::new();

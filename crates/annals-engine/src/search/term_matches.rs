@@ -43,9 +43,10 @@ impl TermMatches {
     pub(super) fn documents(&self) -> Vec<i64> {
         let phrases = self.phrases.iter().flat_map(|phrase| &phrase.documents);
         let mut documents: Vec<i64> = phrases.map(|(document, _)| *document).collect();
-        // Those of each phrase are in order already.
-        documents.sort();
-        documents.dedup();
+        if self.phrases.len() > 1 {
+            documents.sort_unstable();
+            documents.dedup();
+        }
         documents
     }
 
@@ -85,8 +86,18 @@ impl PhraseMatches {
         all: f64,
     ) -> rusqlite::Result<Self> {
         let postings = tokens.iter().map(|token| Postings::of(connection, token));
-        let postings = postings.collect::<rusqlite::Result<Vec<_>>>()?;
-        let documents = documents_with(&postings, columns);
+        let mut postings = postings.collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut documents = Vec::new();
+        let mut starts = Vec::new();
+        while let Some(document) = next_with_all(&mut postings)? {
+            find_starts(&postings, columns, &mut starts);
+            if !starts.is_empty() {
+                let weights = starts.iter().map(|start| WEIGHTS[usize::from(*start >= PARTS)]);
+                documents.push((document, weights.sum()));
+            }
+            let Some(next) = document.checked_add(1) else { break };
+            postings[0].seek(next)?;
+        }
         #[expect(clippy::cast_precision_loss, reason = "there are not so many documents")]
         let having = documents.len() as f64;
         let idf = ((all - having + 0.5) / (having + 0.5)).ln();
@@ -95,40 +106,41 @@ impl PhraseMatches {
     }
 }
 
-/// Returns the documents in which tokens follow each other, with how often they do.
-fn documents_with(tokens: &[Postings], columns: &[Column]) -> Vec<(i64, f64)> {
-    let mut found = Vec::new();
-    let Some(rarest) = tokens.iter().min_by_key(|token| token.len()) else { return found };
-    let mut at = vec![0; tokens.len()];
-    let mut starts = Vec::new();
-    for document in (0..rarest.len()).filter_map(|index| rarest.document(index)) {
-        for (token, at) in tokens.iter().zip(&mut at) {
-            *at = token.seek(*at, document);
-        }
-        if tokens.iter().zip(&at).any(|(token, at)| token.document(*at) != Some(document)) {
-            continue;
-        }
-        starts.clear();
-        starts.extend(tokens[0].positions(at[0]).filter(|(column, _)| is_one_of(*column, columns)));
-        for (offset, (token, at)) in (0..).zip(tokens.iter().zip(&at)).skip(1) {
-            let mut places = token.positions(*at).peekable();
-            starts.retain(|(column, start)| {
-                while places.next_if(|place| *place < (*column, start + offset)).is_some() {}
-                places.peek() == Some(&(*column, start + offset))
-            });
-        }
-        if !starts.is_empty() {
-            let weights = starts.iter().map(|(column, _)| WEIGHTS[usize::from(*column > 0)]);
-            found.push((document, weights.sum()));
+/// Goes on to the next document that all tokens have, unless they are at one.
+fn next_with_all(tokens: &mut [Postings<'_>]) -> rusqlite::Result<Option<i64>> {
+    let Some(mut document) = tokens.first().and_then(Postings::document) else { return Ok(None) };
+    let mut agreeing = 0;
+    for number in (0..tokens.len()).cycle() {
+        tokens[number].seek(document)?;
+        let Some(found) = tokens[number].document() else { return Ok(None) };
+        agreeing = if found == document { agreeing + 1 } else { 1 };
+        document = found;
+        if agreeing == tokens.len() {
+            return Ok(Some(document));
         }
     }
-    found
+    Ok(None)
 }
 
-/// Returns whether a number is that of one of some columns.
-fn is_one_of(number: u64, columns: &[Column]) -> bool {
-    let column = if number == 0 { Column::Words } else { Column::Parts };
-    columns.contains(&column)
+/// The first position in the column `parts`.
+const PARTS: u64 = 1 << 32;
+
+/// Finds where tokens, which all have a document, follow each other in it.
+fn find_starts(tokens: &[Postings<'_>], columns: &[Column], starts: &mut Vec<u64>) {
+    let (first, others) = tokens.split_first().expect("a phrase has a token");
+    let is_wanted = [Column::Words, Column::Parts].map(|column| columns.contains(&column));
+    starts.clear();
+    starts.extend(first.positions().filter(|place| is_wanted[usize::from(*place >= PARTS)]));
+    for (offset, token) in (1..).zip(others) {
+        let mut places = token.positions();
+        let mut place = places.next();
+        starts.retain(|start| {
+            while place.is_some_and(|place| place < start.wrapping_add(offset)) {
+                place = places.next();
+            }
+            place == Some(start.wrapping_add(offset))
+        });
+    }
 }
 
 /// Returns how many documents FTS5 has, and how many tokens they have: the numbers of its row of averages.
