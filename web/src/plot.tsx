@@ -1,6 +1,7 @@
 /** Bars as SVG, drawn by hand: each bar is a stack, and the table behind it has the same figures. */
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { visible } from './format.ts';
 
 export interface Bar { label: string; title: string; parts: { name: string; value: number }[] }
 
@@ -43,6 +44,6 @@ export function Bars({ bars, label, format, names }: { bars: readonly Bar[]; lab
         </g>;
       })}
     </svg>
-    {names.length > 1 && <figcaption>{names.map((name, index) => <span key={name}><i class={`swatch p${index % 6}`} /> {name}</span>)}</figcaption>}
+    {names.length > 1 && <figcaption>{names.map((name, index) => <span key={name}><i class={`swatch p${index % 6}`} /> {visible(name)}</span>)}</figcaption>}
   </figure>;
 }
