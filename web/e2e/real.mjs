@@ -247,7 +247,7 @@ export const checks = [
     await page.goto(`${served.origin}/s/${session}`);
     await page.locator('.lost-note', { hasText: `会丢失 ${lost} 条消息` }).waitFor();
     await page.goto(`${served.origin}/s/${whole}`);
-    await page.locator('.conversation-head .facts', { hasText: /轮次 \d/ }).waitFor();
+    await page.locator('.conversation-head .facts', { hasText: /\d 轮/ }).waitFor();
     assert.equal(await page.locator('.lost-note').count(), 0);
     await close();
     return `${lost} messages`;
