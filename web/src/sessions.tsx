@@ -108,7 +108,7 @@ export function Sessions({ at }: { at: Extract<Route, { place: 'sessions' }> }):
   </main>;
 }
 
-/** What tells sessions apart: copies in other folders have the same id. */
+/** What distinguishes sessions: copies in other folders have the same id. */
 function keyOf(session: Session): string {
   return textOf(session.path) || session.id;
 }

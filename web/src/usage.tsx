@@ -1,4 +1,4 @@
-/** Tokens and costs: a plot, the table behind it, and the sessions behind each figure. */
+/** Tokens and costs: a plot, its figures as a table, and the replies of each figure. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
@@ -75,7 +75,7 @@ function limitsOf({ days = '30', project }: Record<string, string>): Limits {
   return { timezone, ...(days !== 'all' && { dateFrom: since(Number(days), Date.now()) }), ...(project && { workspacePath: project }) };
 }
 
-/** The replies behind a row, each with a link to it. */
+/** The replies of a row, each with a link to it. */
 function Replies({ at, by, limits, why }: { at: Extract<Route, { place: 'usage' }>; by: UsageBy; limits: Limits; why: string }): JSX.Element {
   const t = texts.value;
   const { why: _, ...query } = at.query;
@@ -90,7 +90,7 @@ function barOf(row: UsageRow, isTokens: boolean, names: readonly string[], hasSe
   return { label: visible(label), title: `${visible(row.key)}: ${costOf(row)}, ${compact(row.totalTokens)}`, parts };
 }
 
-/** `why` gives the address of the replies behind a row. */
+/** `why` gives the address of the replies of a row. */
 function UsageTable({ rows, total, by, why }: { rows: readonly UsageRow[]; total?: UsageRow; by: UsageBy; why?(key: string): string }): JSX.Element {
   const t = texts.value;
   const title = (row: UsageRow) => {

@@ -209,7 +209,7 @@ function CallCard({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Elemen
   </div>;
 }
 
-/** Whether a call without a result still runs: the session is open, and nothing came behind the turn of the call. */
+/** Whether a call without a result still runs: the session is open, and nothing came after the turn of the call. */
 function isRunningNow(reader: Reader, row: ViewRow): boolean {
   const { skeleton } = reader.items.value!;
   return reader.isLive.value && skeleton.turnOf(row.row) === skeleton.turns.length - 1;
