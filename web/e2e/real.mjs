@@ -200,6 +200,19 @@ export const checks = [
     }
     await close();
   }],
+  ['real: nothing that hides or reorders text reaches the page, in any place', async (stage) => {
+    const { page, served, close } = await open(stage, '/');
+    const hidden = () => page.evaluate(() => /[\u0000-\u0008\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e007f}]/u.exec(document.documentElement.outerHTML)?.[0].codePointAt(0).toString(16));
+    for (const [place, ready] of [['/', '.session'], [`/s/${HOSTILE}`, '.transcript .card'], [`/s/${HOSTILE}?view=raw`, '.transcript .raw'], [`/s/${HOSTILE}?view=model`, '.transcript .model'], ['/search?q=hacked', '.hit'], ['/usage?days=all', '.plot'], ['/health', '.panel']]) {
+      await page.goto(`${served.origin}${place}`);
+      await page.locator(ready).first().waitFor();
+      await page.waitForTimeout(500);
+      for (const head of await page.locator('.transcript .card-head:visible').all()) await head.click().catch(() => undefined);
+      await page.waitForTimeout(500);
+      assert.equal(await hidden(), undefined, place);
+    }
+    await close();
+  }],
   ['real: find and search count alike, and every hit is marked', async (stage) => {
     const { page, served, close } = await open(stage, '/search?q=tea');
     await page.locator('.hit mark').first().waitFor();
@@ -234,7 +247,7 @@ export const checks = [
     await page.goto(`${served.origin}/s/${session}`);
     await page.locator('.lost-note', { hasText: `会丢失 ${lost} 条消息` }).waitFor();
     await page.goto(`${served.origin}/s/${whole}`);
-    await page.locator('.conversation-head .facts', { hasText: /轮次 \d/ }).waitFor();
+    await page.locator('.conversation-head .facts', { hasText: /\d 轮/ }).waitFor();
     assert.equal(await page.locator('.lost-note').count(), 0);
     await close();
     return `${lost} messages`;

@@ -17,7 +17,7 @@ const id = (number) => `5afe1111-0000-4000-8000-0000000000${String(number).padSt
 
 const NASTY = [
   '<script>window.hacked = 1</script><img src=x onerror="window.hacked = 2"><svg onload="window.hacked = 3"></svg>', '[click](javascript:window.hacked=4) [data](data:text/html,<script>1</script>) ![x](http://example.org/x.png) [fine](https://example.org/)',
-  '<style>* { display: none }</style><iframe src="https://example.org/"></iframe>', 'abc \u202e gnp.exe \u0007 \u001b[31mred\u001b[0m', `${'> '.repeat(400)}deep`, `${'*'.repeat(3000)}bold`, '| a | b |\n|--|--:|\n| <b>1</b> | 2 |', '```html"><script>window.hacked = 5</script>\n<b>code</b>\n```',
+  '<style>* { display: none }</style><iframe src="https://example.org/"></iframe>', 'abc \u202e gnp.exe \u0007 \u001b[31mred\u001b[0m', 'hid\u00adden \u061c \u2066 \u{e0041} \u009b31m \ufeff', `${'> '.repeat(400)}deep`, `${'*'.repeat(3000)}bold`, '| a | b |\n|--|--:|\n| <b>1</b> | 2 |', '```html"><script>window.hacked = 5</script>\n<b>code</b>\n```',
 ].join('\n\n');
 
 function hostile() {
@@ -27,7 +27,7 @@ function hostile() {
     entry('assistant', id(2), id(1), [{ type: 'thinking', thinking: `让我看看 ${NASTY}`, signature: 'x' }]),
     entry('assistant', id(3), id(2), [{ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: `echo ${NASTY}`, description: NASTY } }]),
     entry('user', id(4), id(3), [{ type: 'tool_result', tool_use_id: 'toolu_1', content: `\u001b[31mred\u001b[0m ${NASTY}\n${'\u001b[1m\u001b[4m'.repeat(2000)}${'x'.repeat(1_000_000)}`, is_error: true }], { toolUseResult: { stdout: NASTY, stderr: '' } }),
-    entry('assistant', id(5), id(4), [{ type: 'tool_use', id: 'toolu_2', name: '<b>Tool</b>', input: { deep, '<i>key</i>': NASTY } }]),
+    entry('assistant', id(5), id(4), [{ type: 'tool_use', id: 'toolu_2', name: '<b>Tool</b>\u202e\u061c', input: { deep, '<i>key</i>': NASTY } }]),
     entry('user', id(6), id(5), [{ type: 'tool_result', tool_use_id: 'toolu_2', content: [{ type: 'text', text: NASTY }, { type: 'image', source: { type: 'base64', media_type: 'image/svg+xml', data: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked=6"/>').toString('base64') } }] }]),
     entry('assistant', id(7), id(6), [{ type: 'text', text: `The end. ${NASTY}` }]),
   ];

@@ -22,7 +22,7 @@ const agents = (await Promise.all(sessions.map(async ({ id }) => (await served.c
 const withAgent = agents.find(([, agent]) => agent.call) ?? agents[0];
 const started = withAgent && (await served.call('history/tools', { sessionId: withAgent[0] })).calls.find(({ name }) => name === 'Task' || name === 'Agent');
 const more = withAgent ? [['agent', `/s/${withAgent[0]}#${started.uuid}`], ['split', `/s/${withAgent[0]}?beside=agent:${withAgent[1].agentId}`], ['split-file', `/s/${changed[0]}?beside=${encodeURIComponent(`file:${changed[1].path}`)}`], ['keys', `/s/${longest}`]] : [];
-const places = [...more, ...sheets, ['sessions', '/'], ['conversation', `/s/${longest}`], ['read', `/s/${longest}?view=read`], ['model', `/s/${longest}?view=model`], ['raw', `/s/${longest}?view=raw`], ['search', '/search?q=tea'], ['usage', '/usage?days=all'], ['health', '/health']];
+const places = [...more, ...sheets, ['sessions', '/'], ['conversation', `/s/${longest}#T2`], ['read', `/s/${longest}?view=read`], ['model', `/s/${longest}?view=model`], ['raw', `/s/${longest}?view=raw`], ['search', '/search?q=tea'], ['usage', '/usage?days=all'], ['health', '/health']];
 for (const [look, options] of [['light', { colorScheme: 'light' }], ['dark', { colorScheme: 'dark' }], ['chinese', { colorScheme: 'light', locale: 'zh-CN' }], ['phone', { colorScheme: 'light', viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true }]]) {
   for (const [name, path] of places) {
     const page = await visit(browser, options);
@@ -32,7 +32,11 @@ for (const [look, options] of [['light', { colorScheme: 'light' }], ['dark', { c
     if (hash) await page.evaluate((hash) => { location.hash = hash; }, hash);
     await page.waitForTimeout(700);
     if (name === 'conversation') {
-      for (const head of (await page.locator('.transcript .card:not(.quiet-card) .card-head:visible').all()).slice(0, 2)) await head.click();
+      // A failed edit, and one that succeeded, with its change and what it has to do with.
+      const edit = page.locator('.transcript .card[data-state=ok]', { hasText: 'Edit' }).first();
+      await edit.locator('.card-head').click();
+      await edit.getByRole('button', { name: /Related|相关/ }).click();
+      await edit.locator('.related').waitFor();
       await page.waitForTimeout(500);
     }
     if (name === 'agent') {

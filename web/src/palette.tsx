@@ -2,6 +2,7 @@
 import { signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { headingOf } from './conversation/heading.ts';
 import { currentReader } from './conversation/reader.ts';
 import { ago, baseName, visible } from './format.ts';
 import { score } from './fuzzy.ts';
@@ -9,7 +10,7 @@ import { available, bindings, run, type Command } from './keys.ts';
 import { useModal } from './modal.ts';
 import { go } from './route.ts';
 import { sessions } from './session-list.ts';
-import { language, texts } from './text.ts';
+import { language, texts, word } from './text.ts';
 
 export const isPaletteOpen = signal(false);
 
@@ -41,7 +42,7 @@ function OpenPalette(): JSX.Element {
     if (!query) return [...all.slice(0, 8), ...commands];
     const reader = currentReader.peek();
     const prompts: Choice[] = (reader?.turns.peek() ?? []).map((turn, index) => ({
-      label: visible(turn.prompt.slice(0, 200)), hint: t.turn(index + 1), group: t.palettePrompts, run: () => reader!.goToRow(reader!.store.skeleton!.turns[index]!),
+      label: visible(headingOf(turn, word).slice(0, 200)), hint: t.turn(index + 1), group: t.palettePrompts, run: () => reader!.goToRow(reader!.store.skeleton!.turns[index]!),
     }));
     const found = [...prompts, ...all, ...commands].map((choice) => [score(query, `${choice.label} ${choice.hint}`), choice] as const).filter(([points]) => points > 0);
     found.sort(([one], [other]) => other - one);

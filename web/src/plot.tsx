@@ -1,10 +1,13 @@
-/** Bars as SVG, drawn by hand: each bar is a stack, and the table behind it has the same figures. */
+/** Bars as SVG, drawn by hand: each bar is a stack, and the table below it has the same figures. */
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { visible } from './format.ts';
 
 export interface Bar { label: string; title: string; parts: { name: string; value: number }[] }
 
 const [HEIGHT, FOOT, SIDE] = [200, 20, 60];
+/** How wide a character of a label is, with some room. */
+const CHARACTER = 7.5;
 
 /** A round number that is at least as large as the highest bar. */
 export function roundUp(value: number): number {
@@ -25,7 +28,8 @@ export function Bars({ bars, label, format, names }: { bars: readonly Bar[]; lab
   }, []);
   const whole = room - SIDE;
   const width = whole / Math.max(1, bars.length);
-  const every = Math.ceil((bars.length * 64) / whole);
+  const labelWidth = Math.max(64, CHARACTER * Math.max(0, ...bars.map(({ label }) => label.length)));
+  const every = Math.ceil((bars.length * labelWidth) / whole);
   return <figure class="plot" ref={figure}>
     <svg viewBox={`${-SIDE + 4} -8 ${room} ${HEIGHT + FOOT + 8}`} role="img" aria-label={label}>
       {[0, 0.5, 1].map((share) => <g key={share}><line class="grid" x1={0} x2={whole} y1={HEIGHT * (1 - share)} y2={HEIGHT * (1 - share)} /><text x={-6} y={HEIGHT * (1 - share) + 4} class="axis end">{format(top * share)}</text></g>)}
@@ -39,10 +43,10 @@ export function Bars({ bars, label, format, names }: { bars: readonly Bar[]; lab
             y -= height;
             return <rect key={name} class={`part p${names.indexOf(name) % 6}`} x={index * width + width * 0.12} y={y} width={Math.max(1, width * 0.76)} height={Math.max(0, height)} />;
           })}
-          {index % every === 0 && <text class="axis" x={index * width + width / 2} y={HEIGHT + 15}>{bar.label}</text>}
+          {index % every === 0 && (index + 0.5) * width + labelWidth / 2 <= whole + 4 && <text class="axis" x={index * width + width / 2} y={HEIGHT + 15}>{bar.label}</text>}
         </g>;
       })}
     </svg>
-    {names.length > 1 && <figcaption>{names.map((name, index) => <span key={name}><i class={`swatch p${index % 6}`} /> {name}</span>)}</figcaption>}
+    {names.length > 1 && <figcaption>{names.map((name, index) => <span key={name}><i class={`swatch p${index % 6}`} /> {visible(name)}</span>)}</figcaption>}
   </figure>;
 }

@@ -1,4 +1,4 @@
-/** The replies behind a sum. */
+/** The replies of a sum. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';

@@ -96,7 +96,7 @@ export class EventParser {
 export interface StreamState { connected(): void; lost(): void; event(event: StreamEvent): void }
 
 /**
- * Follows a stream of events until the returned function is called. A lost connection is made again, and continues behind the last
+ * Follows a stream of events until the returned function is called. A lost connection is made again, and continues after the last
  * event. `EventSource` would do this, but it cannot send a token. A hidden tab gives up its connection.
  */
 export function follow(params: Record<string, string | undefined>, on: StreamState): () => void {

@@ -127,7 +127,7 @@ function Hits({ hits, chosen, onChoose, query }: { hits: readonly SearchHit[]; c
   const rows: JSX.Element[] = [];
   hits.forEach((hit, index) => {
     if (index === 0 || hits[index - 1]!.session !== hit.session) {
-      rows.push(<h2 key={`head ${index}`}><a href={hit.session ? format({ place: 'conversation', session: hit.session, level: 'work' }) : '/'}>{visible(hit.title ?? '') || t.untitled}</a> <span class="second">{visible(baseName(hit.projectPath ?? ''))} · {ago(hit.timestamp, Date.now(), language.value)} · {t.hitsIn(hit.inSession)}</span></h2>);
+      rows.push(<h2 key={`head ${index}`}><a href={hit.session ? format({ place: 'conversation', session: hit.session, level: 'work' }) : '/'}>{visible(hit.title ?? '') || t.untitled}</a> <span class="second">{[visible(baseName(hit.projectPath ?? '')), ago(hit.timestamp, Date.now(), language.value), t.hitsIn(hit.inSession)].filter(Boolean).join(' · ')}</span></h2>);
     }
     rows.push(<a key={index} id={`hit-${index}`} class="hit" data-error={hit.error || undefined} aria-current={chosen === index || undefined} href={hit.session ? format(routeOf(hit, query)) : '/'}
       onClick={(event) => {

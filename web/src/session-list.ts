@@ -83,7 +83,7 @@ export function startSessions(): void {
   });
 }
 
-/** What sessions can be filtered by that only their whole files tell, and their stars. */
+/** What sessions can be filtered by for which their whole files must be read, and by their stars. */
 export const HAS = ['errors', 'compactions', 'branches', 'damage', 'copies', 'idle', 'starred'] as const;
 export type Has = (typeof HAS)[number];
 /** Those of them that are known without the counts of a session. */

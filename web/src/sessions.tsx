@@ -108,7 +108,7 @@ export function Sessions({ at }: { at: Extract<Route, { place: 'sessions' }> }):
   </main>;
 }
 
-/** What tells sessions apart: copies in other folders have the same id. */
+/** What distinguishes sessions: copies in other folders have the same id. */
 function keyOf(session: Session): string {
   return textOf(session.path) || session.id;
 }
@@ -154,7 +154,7 @@ function SessionRow({ session, isCurrent }: { session: Session; isCurrent: boole
       {stats && stats.compactions > 0 && <span class="compaction" title={t.compactions(stats.compactions)}>↻{stats.compactions}<span class="hidden">{t.compactions(stats.compactions)}</span></span>}
       {stats && stats.branches > 0 && <span class="branch" title={t.branches(stats.branches)}><Icon name="branch" />{stats.branches}<span class="hidden">{t.branches(stats.branches)}</span></span>}
       {shared !== undefined && <span class="branch" title={t.sharedWith(shared)}><Icon name="copy" />{shared}<span class="hidden">{t.sharedWith(shared)}</span></span>}
-      {stats && stats.idlePauses > 0 && <span title={t.pauses(stats.idlePauses)}>⏲{stats.idlePauses}<span class="hidden">{t.pauses(stats.idlePauses)}</span></span>}
+      {stats && stats.idlePauses > 0 && <span title={t.pauses(stats.idlePauses)}>◷{stats.idlePauses}<span class="hidden">{t.pauses(stats.idlePauses)}</span></span>}
       {session.subagents > 0 && <span title={t.subagents(session.subagents)}>◇{session.subagents}<span class="hidden">{t.subagents(session.subagents)}</span></span>}
       {stats && stats.problems > 0 && <span class="failed" title={t.problems(stats.problems)}>⚠{stats.problems}<span class="hidden">{t.problems(stats.problems)}</span></span>}
     </span>

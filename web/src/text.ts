@@ -1,5 +1,6 @@
 /** The language of the page, and its texts. */
 import { computed, effect, signal } from '@preact/signals';
+import { visible } from './format.ts';
 import { en, type Texts } from './text/en.ts';
 
 /** Each language in its own words. */
@@ -30,5 +31,5 @@ effect(() => {
 
 /** A word of the protocol, such as `tool_result`, in the language of the page. */
 export function word(name: string): string {
-  return texts.value.words[name] ?? name.replaceAll('_', ' ');
+  return texts.value.words[name] ?? visible(name.replaceAll('_', ' '));
 }

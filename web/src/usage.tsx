@@ -1,15 +1,16 @@
-/** Tokens and costs: a plot, the table behind it, and the sessions behind each figure. */
+/** Tokens and costs: a plot, its figures as a table, and the replies of each figure. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { baseName, compact, costOf, dollars, visible } from './format.ts';
 import { InsightPanel } from './insight.tsx';
+import { costsOf, namesOf } from './model-costs.ts';
 import { Bars, type Bar } from './plot.tsx';
 import { ReplyTable } from './replies.tsx';
 import { call, has } from './rpc.ts';
 import { amend, format, type Route } from './route.ts';
 import { sessions } from './session-list.ts';
-import { language, texts } from './text.ts';
+import { language, texts, word } from './text.ts';
 import type { Insight, UsageBy, UsageParams, UsageResult, UsageRow } from './wire.ts';
 
 const BY = ['day', 'week', 'month', 'model', 'project', 'branch'] as const satisfies readonly UsageBy[];
@@ -43,7 +44,7 @@ export function Usage({ at }: { at: Extract<Route, { place: 'usage' }> }): JSX.E
   const projects = [...new Set(sessions.value.flatMap(({ projectPath }) => projectPath ?? []))].sort();
   const total = usage.value?.total;
   const rows = usage.value?.rows ?? [];
-  const names = isTokens ? [t.input_tokens, t.cacheWrite, t.cacheRead, t.output_tokens] : [...new Set(rows.flatMap(({ models }) => Object.keys(models)))].sort();
+  const names = isTokens ? [t.input_tokens, t.cacheWrite, t.cacheRead, t.output_tokens] : namesOf(rows, word('other'));
   const hasSeveralYears = by === 'day' && new Set(rows.map(({ key }) => key.slice(0, 4))).size > 1;
   return <main class="usage" id="content">
     <h1 class="hidden">{t.usage}</h1>
@@ -74,7 +75,7 @@ function limitsOf({ days = '30', project }: Record<string, string>): Limits {
   return { timezone, ...(days !== 'all' && { dateFrom: since(Number(days), Date.now()) }), ...(project && { workspacePath: project }) };
 }
 
-/** The replies behind a row, each with a link to it. */
+/** The replies of a row, each with a link to it. */
 function Replies({ at, by, limits, why }: { at: Extract<Route, { place: 'usage' }>; by: UsageBy; limits: Limits; why: string }): JSX.Element {
   const t = texts.value;
   const { why: _, ...query } = at.query;
@@ -84,12 +85,12 @@ function Replies({ at, by, limits, why }: { at: Extract<Route, { place: 'usage' 
 function barOf(row: UsageRow, isTokens: boolean, names: readonly string[], hasSeveralYears: boolean): Bar {
   const parts = isTokens
     ? [row.inputTokens, row.cacheCreationTokens, row.cacheReadTokens, row.outputTokens].map((value, index) => ({ name: names[index]!, value }))
-    : names.map((name) => ({ name, value: row.models[name]?.costUsd ?? 0 }));
+    : costsOf(row, names);
   const label = /^\d{4}-\d\d-\d\d$/.test(row.key) ? hasSeveralYears ? row.key : row.key.slice(5) : baseName(row.key).slice(0, 14);
-  return { label, title: `${row.key}: ${costOf(row)}, ${compact(row.totalTokens)}`, parts };
+  return { label: visible(label), title: `${visible(row.key)}: ${costOf(row)}, ${compact(row.totalTokens)}`, parts };
 }
 
-/** `why` gives the address of the replies behind a row. */
+/** `why` gives the address of the replies of a row. */
 function UsageTable({ rows, total, by, why }: { rows: readonly UsageRow[]; total?: UsageRow; by: UsageBy; why?(key: string): string }): JSX.Element {
   const t = texts.value;
   const title = (row: UsageRow) => {
@@ -98,7 +99,7 @@ function UsageTable({ rows, total, by, why }: { rows: readonly UsageRow[]; total
     return visible(row.key);
   };
   const line = (row: UsageRow, first: JSX.Element | string) => <tr key={row.key}>
-    <th scope="row" dir="auto">{first}</th><td>{why && row.key !== 'total' ? <a href={why(row.key)} title={t.whyReplies(row.key)}>{row.replies.toLocaleString(language.value)}</a> : row.replies.toLocaleString(language.value)}</td><td>{compact(row.inputTokens)}</td><td>{row.outputAtLeast ? '≥ ' : ''}{compact(row.outputTokens)}</td><td>{compact(row.cacheReadTokens)}</td><td>{compact(row.cacheCreationTokens)}</td>
+    <th scope="row" dir="auto">{first}</th><td>{why && row.key !== 'total' ? <a href={why(row.key)} title={t.whyReplies(visible(row.key))}>{row.replies.toLocaleString(language.value)}</a> : row.replies.toLocaleString(language.value)}</td><td>{compact(row.inputTokens)}</td><td>{row.outputAtLeast ? '≥ ' : ''}{compact(row.outputTokens)}</td><td>{compact(row.cacheReadTokens)}</td><td>{compact(row.cacheCreationTokens)}</td>
     <td>{costOf(row)}</td></tr>;
   return <div class="table" tabIndex={0} role="group" aria-label={t.asTable}><table class="numbers">
     <thead><tr><th scope="col">{t.by[by === 'block' ? 'day' : by]}</th><th scope="col">{t.replies}</th><th scope="col">{t.input_tokens}</th><th scope="col">{t.output_tokens}</th><th scope="col">{t.cacheRead}</th><th scope="col">{t.cacheWrite}</th><th scope="col">{t.cost}</th></tr></thead>

@@ -4,11 +4,13 @@ import { expect, test } from 'vitest';
 import { matcher } from '../src/conversation/call-filter.ts';
 import { changesOf } from '../src/conversation/changes.ts';
 import { factsOf } from '../src/conversation/facts.ts';
+import { headingOf } from '../src/conversation/heading.ts';
 import { numbered, sideBySide } from '../src/diff-lines.ts';
 import { ago, baseName, bytes, costOf, dollars, duration, isSafeLink, shortPath, visible, withoutColours } from '../src/format.ts';
 import { score } from '../src/fuzzy.ts';
 import { KEYS, nameOf, readOwn, withOwn } from '../src/keys.ts';
 import { wordsOf } from '../src/marks.ts';
+import { costsOf, namesOf } from '../src/model-costs.ts';
 import { textOfNodes } from '../src/plain.ts';
 import { roundUp } from '../src/plot.tsx';
 import { LEVELS, format, parse, type Route } from '../src/route.ts';
@@ -19,7 +21,7 @@ import { problems, repairs } from '../src/text/problems-zh.ts';
 import { REFUSALS, zh } from '../src/text/zh.ts';
 import { tokenIn } from '../src/token.ts';
 import { whole } from '../src/whole.ts';
-import type { Session, ViewNode, ViewTool } from '../src/wire.ts';
+import type { Session, UsageRow, ViewNode, ViewTool } from '../src/wire.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter((text) => text.isWellFormed());
 
@@ -231,6 +233,23 @@ test('a cost that is calculated is marked as an estimate', () => {
   expect(costOf({ costUsd: 1.25, costKind: 'recorded' })).toBe('$1.25');
   expect(costOf({ costUsd: 1.25, costKind: 'mixed' }, 4)).toBe('≈ $1.2500');
   expect(costOf({ costUsd: null, costKind: null })).toBe('–');
+});
+
+test('a plot has the most expensive models, and all others as one part', () => {
+  const row = (costs: Record<string, number | null>) => ({ models: Object.fromEntries(Object.entries(costs).map(([name, costUsd]) => [name, { costUsd }])) }) as unknown as Pick<UsageRow, 'models'>;
+  expect(namesOf([row({ a: 1, b: 3 }), row({ a: 4, c: null })], 'other')).toEqual(['a', 'b', 'c']);
+  const many = row({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 });
+  const names = namesOf([many], 'other');
+  expect(names).toEqual(['g', 'f', 'e', 'd', 'c', 'other']);
+  expect(costsOf(many, names).map(({ value }) => value)).toEqual([7, 6, 5, 4, 3, 3]);
+  expect(costsOf(row({ b: 2 }), names).at(-1)).toEqual({ name: 'other', value: 2 });
+});
+
+test('a turn that a notification started is called by its summary', () => {
+  const prompt = '<task-id>b1</task-id>\n<summary>Tests passed</summary>';
+  expect(headingOf({ prompt, startedBy: 'task_notification' }, (name) => name)).toBe('task_notification: Tests passed');
+  expect(headingOf({ prompt: '<task-id>b1', startedBy: 'task_notification' }, (name) => name)).toBe('task_notification');
+  expect(headingOf({ prompt, startedBy: 'prompt' }, (name) => name)).toBe(prompt);
 });
 
 test('the line below a title repeats nothing', () => {

@@ -681,7 +681,7 @@ fn place_of(
     }
 }
 
-/// Returns what stands behind the title of a call: what came of it, changed lines, time, how it ended.
+/// Returns what follows the title of a call: what came of it, changed lines, time, how it ended.
 fn call_facts(row: &ViewRow) -> Vec<String> {
     let Some(tool) = &row.tool else { return Vec::new() };
     let mut facts = tool.facts.clone();
@@ -955,7 +955,7 @@ mod tests {
         let inside = tag.trim_start_matches('<').trim_end_matches(['>', '/']);
         let (element, mut rest) = inside.split_once(' ').unwrap_or((inside, ""));
         while let Some((name, after)) = rest.trim_start().split_once("=\"") {
-            let Some((value, behind)) = after.split_once('"') else { return false };
+            let Some((value, next)) = after.split_once('"') else { return false };
             let is_own = match name {
                 "class" | "id" | "rel" | "value" | "start" | "alt" | "type" | "name" | "aria-label" => true,
                 "href" => is_own_address(value),
@@ -965,7 +965,7 @@ mod tests {
             if !is_own {
                 return false;
             }
-            rest = behind;
+            rest = next;
         }
         let is_active = matches!(
             element,

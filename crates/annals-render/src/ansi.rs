@@ -10,7 +10,7 @@ use crate::{floor, visible};
 
 /// A line has at most this many spans; the rest of it keeps its last colour.
 const MOST_SPANS: usize = 200;
-/// A line has at most this many bytes; what is behind them is counted.
+/// A line has at most this many bytes; the others are counted.
 pub(crate) const LONGEST_LINE: usize = 16 << 10;
 /// No sequence has more parameter bytes; what is longer is text that begins like one.
 const LONGEST_SEQUENCE: usize = 64;

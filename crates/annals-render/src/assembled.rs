@@ -169,7 +169,7 @@ impl Pass<'_> {
     }
 }
 
-/// Masks lines that are read as one text; behind those with a `true` is a line break. Returns how many secrets some of the lines have.
+/// Masks lines that are read as one text; a line break follows those with a `true`. Returns how many secrets some of the lines have.
 pub(crate) fn mask_lines(lines: &mut [(String, bool)], counted: &Range<usize>, filter: &dyn Filter) -> usize {
     let mut text = String::new();
     let mut bounds = 0..0;

@@ -24,7 +24,7 @@ const MOST_ARGUMENTS: usize = 100;
 const LONG_ARGUMENT: usize = 120;
 /// How much of a result is read to find the file with its output, which the first lines name.
 const LONGEST_NOTICE: usize = 8192;
-/// How much of it tells whether it may name one.
+/// How much of it is read to know whether it may name one.
 const SHORTEST_NOTICE: usize = 64;
 /// The part of a row with the first image of a result; parts 0 and 1 are arguments and result.
 const FIRST_IMAGE: usize = 2;
@@ -206,7 +206,7 @@ impl<'a> CallParts<'a> {
         }
     }
 
-    /// Renders the result, and says which end of it tells most.
+    /// Renders the result, and says which end of it matters most.
     pub fn output(&self) -> (Vec<ViewNode>, Keep) {
         let name = self.name();
         let Some(result) = self.result else { return (Vec::new(), Keep::First) };
@@ -231,7 +231,7 @@ impl<'a> CallParts<'a> {
         (nodes, self.kept_end())
     }
 
-    /// Returns which end of the output tells most.
+    /// Returns which end of the output matters most.
     pub(crate) fn kept_end(&self) -> Keep {
         if matches!(&*self.name(), "Bash" | "PowerShell" | "BashOutput") { Keep::Last } else { Keep::First }
     }
@@ -244,7 +244,7 @@ impl<'a> CallParts<'a> {
     /// Reads the output of the call if the result names a file with it.
     pub(crate) fn spilled(&self, read: ReadOutput<'_>) -> Option<WholeOutput> {
         let content = self.result?.content();
-        // Most results have none, which their first bytes tell.
+        // Most results have none: their first bytes show that.
         if !SpilledOutput::may_be_in(&content.beginning(SHORTEST_NOTICE)) {
             return None;
         }

@@ -12,7 +12,7 @@ pub const FIRST_BYTES: usize = 8 << 10;
 pub enum Keep {
     /// The first lines.
     First,
-    /// The last lines: the end of an output tells most.
+    /// The last lines: the end of an output matters most.
     Last,
 }
 

@@ -216,9 +216,9 @@ fn words(line: &str) -> Vec<&str> {
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
         let end = if end == 0 { rest.chars().next().map_or(1, char::len_utf8) } else { end };
-        let (word, behind) = rest.split_at(end);
+        let (word, after) = rest.split_at(end);
         words.push(word);
-        rest = behind;
+        rest = after;
     }
     words
 }

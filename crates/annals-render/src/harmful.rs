@@ -33,7 +33,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 ///
 /// - A joiner or non-joiner alone between two characters beyond ASCII. Families and professions among the emoji are made in
 ///   this way, and Persian and the scripts of India need them inside words. ASCII text does not.
-/// - One variation selector behind a character: emoji have them. Those of the supplement (from U+E0100 on) stay only behind Han
+/// - One variation selector after a character: emoji have them. Those of the supplement (from U+E0100 on) stay only after Han
 ///   characters, whose rare forms they select.
 ///
 /// Tags are replaced everywhere. They are used for the flags of England, Scotland and Wales only, which lose their look.
@@ -126,9 +126,9 @@ fn has_harmful_beside_lines(text: &str) -> bool {
     chunks.any(|(number, chunk)| {
         let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
         let is_suspect = |byte: u8| may_begin_harmful(byte) && !matches!(byte, b'\n' | b'\t');
-        let behind = &bytes[number * CHUNK + 1..];
+        let next = &bytes[number * CHUNK + 1..];
         !chunk.iter().fold(true, |all, &byte| all & is_plain(byte))
-            && (behind.len() < chunk.len() || has_suspect_pair(chunk, behind))
+            && (next.len() < chunk.len() || has_suspect_pair(chunk, next))
             && chunk
                 .iter()
                 .enumerate()
@@ -136,11 +136,11 @@ fn has_harmful_beside_lines(text: &str) -> bool {
     })
 }
 
-/// Returns whether a character of a chunk may be harmful beside line ends and tabs, as far as its first two bytes tell; `behind` are the bytes
-/// behind each of the chunk. Without an early exit and without branches, so that the compiler vectorises it: texts in Chinese or Japanese have
+/// Returns whether a character of a chunk may be harmful beside line ends and tabs, as far as its first two bytes show; `next` are the bytes
+/// after each of the chunk. Without an early exit and without branches, so that the compiler vectorises it: texts in Chinese or Japanese have
 /// no chunk of ASCII.
 #[expect(clippy::needless_bitwise_bool, reason = "a branch would keep the compiler from vectorising it")]
-fn has_suspect_pair(chunk: &[u8], behind: &[u8]) -> bool {
+fn has_suspect_pair(chunk: &[u8], next: &[u8]) -> bool {
     let is_suspect = |byte: u8, next: u8| {
         let control = (byte < b' ') & (byte != b'\n') & (byte != b'\t') | (byte == 0x7F);
         let two = (byte == 0xC2) | (byte == 0xCD) | (byte == 0xD8) | (byte == 0xF3);
@@ -151,7 +151,7 @@ fn has_suspect_pair(chunk: &[u8], behind: &[u8]) -> bool {
         let beyond = (byte == 0xF0) & ((next == 0x9B) | (next == 0x9D));
         control | two | mongolian | punctuation | special | beyond
     };
-    chunk.iter().zip(behind).fold(false, |any, (&byte, &next)| any | is_suspect(byte, next))
+    chunk.iter().zip(next).fold(false, |any, (&byte, &next)| any | is_suspect(byte, next))
 }
 
 fn is_printable_ascii(bytes: &[u8]) -> bool {
@@ -176,7 +176,7 @@ fn may_go_on_harmful(first: u8, second: u8) -> bool {
 }
 
 /// Returns whether the character at an offset of a text is harmful. Most characters of Chinese and Japanese begin with the same byte as one that
-/// is, and are told apart by the next one.
+/// is, and are distinguished by the next one.
 fn is_harmful_at(text: &str, at: usize) -> bool {
     if let &[first, second, ..] = &text.as_bytes()[at..]
         && !may_go_on_harmful(first, second)

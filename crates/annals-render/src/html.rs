@@ -114,7 +114,7 @@ fn element(name: &str, content: &[ViewInline], out: &mut String) {
 
 fn pre(class: &str, text: &str, out: &mut String) {
     out.extend(["<pre class=\"", class, "\">"]);
-    // A parser drops a line end behind the tag.
+    // A parser drops a line end after the tag.
     if text.starts_with('\n') {
         out.push('\n');
     }

@@ -5,7 +5,7 @@ use annals_transcript::content::Media;
 /// The media types of images that are shown. SVG is not one of them: it can contain scripts.
 const SHOWN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// An image in a transcript: its type as its first bytes tell it, its size, and its data in base64.
+/// An image in a transcript: its type, from its first bytes, its size, and its data in base64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaRef<'a> {
     /// The media type.

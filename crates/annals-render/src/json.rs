@@ -36,8 +36,8 @@ fn indented(json: &str) -> String {
             '"' => string_end(rest),
             _ => character.len_utf8(),
         };
-        let (token, behind) = rest.split_at(token);
-        rest = behind;
+        let (token, after) = rest.split_at(token);
+        rest = after;
         match character {
             ' ' | '\t' | '\n' | '\r' => {}
             '{' | '[' => {

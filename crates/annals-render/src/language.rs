@@ -1,4 +1,4 @@
-//! Programming languages as tables: enough to tell comments, strings, numbers, keywords and names apart in one pass.
+//! Programming languages as tables: enough to distinguish comments, strings, numbers, keywords and names in one pass.
 
 /// What a scanner has to know about a language.
 #[derive(Debug, PartialEq, Eq)]

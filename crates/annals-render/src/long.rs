@@ -59,7 +59,7 @@ pub struct Piece {
     pub nodes: Vec<ViewNode>,
     /// How many lines the whole text has.
     pub lines: usize,
-    /// The first line behind these, if there is one.
+    /// The first line after these, if there is one.
     pub next: Option<usize>,
     /// How many values were masked in these lines.
     pub masked: usize,
@@ -69,7 +69,7 @@ pub struct Piece {
 struct Line<'b> {
     offset: u64,
     raw: &'b [u8],
-    /// Whether the text has a line break behind it.
+    /// Whether a line break follows the text.
     is_whole: bool,
 }
 
@@ -323,7 +323,7 @@ fn after_key(block: &[u8], key: &[u8], from: usize) -> Option<usize> {
     Some(at + blanks)
 }
 
-/// Returns where the text of a result begins, behind its quotation mark; `None` if the beginning of the block does not tell.
+/// Returns where the text of a result begins, after its quotation mark; `None` if the beginning of the block does not show it.
 pub(crate) fn text_of_result(block: &[u8]) -> Option<usize> {
     let block = &block[..block.len().min(BEGINNING)];
     let content = after_key(block, b"\"content\":", 0)?;

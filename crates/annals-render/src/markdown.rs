@@ -13,7 +13,7 @@ const GREATEST_NUMBER: u64 = 999_999_999;
 /// Longer addresses are not links unless they are marked as such.
 const LONGEST_ADDRESS: usize = 2048;
 
-/// Writes nodes as Markdown, each line behind `indent`.
+/// Writes nodes as Markdown, each line after `indent`.
 pub fn nodes(nodes: &[ViewNode], indent: &str, out: &mut String) {
     write_nodes(nodes, Indent { first: indent, rest: indent }, out);
 }
@@ -33,8 +33,8 @@ struct Indent<'i> {
 }
 
 impl Indent<'_> {
-    /// Returns what stands before the lines behind the first one.
-    fn behind(self) -> Self {
+    /// Returns what stands before the lines after the first one.
+    fn after_first(self) -> Self {
         Self { first: self.rest, ..self }
     }
 }
@@ -48,7 +48,7 @@ fn write_nodes(nodes: &[ViewNode], mut indent: Indent<'_>, out: &mut String) -> 
             out.extend([indent.rest.trim_end(), "\n"]);
         }
         if write_node(node, indent, out) {
-            indent = indent.behind();
+            indent = indent.after_first();
             is_first = false;
         } else {
             out.truncate(start);
@@ -69,7 +69,7 @@ enum Meaning {
     /// Something at the start of a line only.
     AtStart,
     Exclamation,
-    /// Behind a number at the start of a line, it begins a list.
+    /// After a number at the start of a line, it begins a list.
     EndOfNumber,
     /// The same, and an address may begin with `www.`.
     Point,
@@ -104,7 +104,7 @@ const MEANING: [Meaning; 256] = {
     table
 };
 
-/// Whether a character means nothing behind the start of a line.
+/// Whether a character means nothing after the start of a line.
 const IS_PLAIN: [bool; 256] = {
     let mut table = [false; 256];
     let mut fill = 0;
@@ -146,7 +146,7 @@ impl<'o> Words<'o> {
         Self { indent: Some(indent), line_start, ..Self::on_one_line(out) }
     }
 
-    /// Writes text that stands behind something else, on the same line.
+    /// Writes text that follows something else, on the same line.
     fn on_one_line(out: &'o mut String) -> Self {
         Self {
             out,
@@ -211,7 +211,7 @@ impl<'o> Words<'o> {
         self.line_start = self.out.len();
     }
 
-    /// Returns whether the last word may be an address, which would swallow a backslash behind it.
+    /// Returns whether the last word may be an address, which would swallow a backslash after it.
     fn ends_in_address(&self) -> bool {
         let line = &self.out[self.line_start.min(self.out.len())..];
         let word = line.rsplit([' ', '\t']).next().unwrap_or_default();
@@ -288,10 +288,10 @@ impl<'o> Words<'o> {
         Some(shown)
     }
 
-    /// Returns whether a character stands between two of a word: between two texts, or behind what was written before.
-    fn is_inside_word(&self, before: &str, behind: &str) -> bool {
+    /// Returns whether a character stands between two of a word: between two texts, or after what was written before.
+    fn is_inside_word(&self, before: &str, after: &str) -> bool {
         let before = before.chars().next_back().or_else(|| self.out.chars().next_back());
-        before.is_some_and(char::is_alphanumeric) && behind.chars().next().is_some_and(char::is_alphanumeric)
+        before.is_some_and(char::is_alphanumeric) && after.chars().next().is_some_and(char::is_alphanumeric)
     }
 
     /// Returns whether the line is a number, with a text that was not written yet.
@@ -300,7 +300,7 @@ impl<'o> Words<'o> {
         (1..10).contains(&(line.len() + text.len())) && has_digits_only(line) && has_digits_only(text)
     }
 
-    /// Returns whether what was written and a text behind it end so.
+    /// Returns whether what was written and a text after it end so.
     fn ends_with(&self, end: &str, text: &str) -> bool {
         match text.len() {
             0 => self.out.ends_with(end),
@@ -487,7 +487,7 @@ fn write_node(node: &ViewNode, indent: Indent<'_>, out: &mut String) -> bool {
             }
             out.push('\n');
         }
-        // Behind the mark of a list, hyphens would be a line that ends it.
+        // After the mark of a list, hyphens would be a line that ends it.
         ViewNode::Hr => out.extend([indent.first, "***\n"]),
         ViewNode::List { start, items, done } => list(*start, items, done, indent, out),
         ViewNode::Quote { c } => {

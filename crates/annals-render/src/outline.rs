@@ -305,7 +305,7 @@ impl Outline {
         {
             return Ok(());
         }
-        if self.is_unmeasured && tells_rows(session, entry) {
+        if self.is_unmeasured && blocks_name_rows(session, entry) {
             self.add_blocks(step, session.blocks(entry));
             return Ok(());
         }
@@ -351,7 +351,7 @@ impl Outline {
         }
     }
 
-    /// Adds the rows of an entry whose blocks tell them; each block is a part of it.
+    /// Adds the rows of an entry whose blocks say which they are; each block is a part of it.
     fn add_blocks(&mut self, step: u32, blocks: &[BlockSpan]) {
         for (number, block) in blocks.iter().enumerate() {
             let kind = match block.kind {
@@ -400,16 +400,16 @@ fn most_rows(session: &Session, steps: &[Step]) -> usize {
     steps.iter().map(of_step).sum()
 }
 
-/// Returns whether the blocks of a reply tell all of its rows, so that it need not be read.
-fn tells_rows(session: &Session, entry: &Node) -> bool {
+/// Returns whether the blocks of a reply say which rows it has, so that it need not be read.
+fn blocks_name_rows(session: &Session, entry: &Node) -> bool {
     let blocks = session.blocks(entry);
     // The text of a reply that says why a request failed is a notice.
     let is_sound = entry.problem.is_none() && entry.kind == Kind::Assistant && !entry.has(Flag::ApiError);
-    is_sound && !blocks.is_empty() && blocks.iter().all(tells_row)
+    is_sound && !blocks.is_empty() && blocks.iter().all(names_row)
 }
 
 /// Returns whether the kind of a block says which row it is.
-fn tells_row(block: &BlockSpan) -> bool {
+fn names_row(block: &BlockSpan) -> bool {
     use BlockKind::{ServerToolUse, Text, Thinking, ToolUse};
     matches!(block.kind, Text | Thinking | ToolUse | ServerToolUse) && !block.is_bare
 }

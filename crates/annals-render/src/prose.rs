@@ -7,11 +7,11 @@ use comrak::{Arena, Options, parse_document};
 use crate::language::Language;
 use crate::{Target, floor, inline, link, plain};
 
-/// The most bytes that are read as Markdown; what is behind them is plain text.
+/// The most bytes that are read as Markdown; the rest is plain text.
 const LONGEST: usize = 128 << 10;
 /// Deeper structure is plain text.
 const DEEPEST: usize = 16;
-/// The most nodes of a text; what is behind them is plain text.
+/// The most nodes of a text; the rest is plain text.
 const MOST_NODES: usize = 20_000;
 
 /// Renders Markdown.

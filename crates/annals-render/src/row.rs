@@ -585,7 +585,7 @@ impl<'r, 's, T: Transcript> Rows<'r, 's, T> {
         let range = self.outline.parts(number);
         let kind = self.outline.rows()[number].kind;
         let parts = item.parts.iter().skip(range.start).take(range.end.saturating_sub(range.start));
-        // Images join a row; other parts behind the first belong to other rows or to none.
+        // Images join a row; other parts after the first belong to other rows or to none.
         let joins =
             |part: &Part<'_>| matches!(part, Part::Image(_) | Part::Document(_)) && kind != ViewRowKind::Call;
         parts.enumerate().filter(|(at, part)| *at == 0 || joins(part)).map(|(_, part)| part).collect()
@@ -834,7 +834,7 @@ fn is_call(kind: BlockKind) -> bool {
     matches!(kind, BlockKind::ToolUse | BlockKind::ServerToolUse)
 }
 
-/// Adds the summary of a row and the word that tells more about it.
+/// Adds the summary of a row and the word that says more about it.
 fn add_words(made: &mut ViewRow, row: &RowRef, entry: &Entry<'_>, parts: &[&Part<'_>], target: Target) {
     if let Some(Part::Notice(Notice::Compaction(boundary))) = parts.first() {
         made.compaction = Some(Compaction {
@@ -900,7 +900,7 @@ fn word_of(part: &Part<'_>) -> Option<&'static str> {
 /// Returns what a part says, or the beginning of it with at least so many bytes.
 fn words_of<'p>(part: &'p Part<'_>, most: usize) -> Cow<'p, str> {
     match part {
-        Part::Input(input) => input_text(input),
+        Part::Input(input) => input_words(input),
         Part::Text(text) | Part::RequestError(text) => text.beginning(most),
         Part::Thinking(thinking) => {
             let text = thinking.thinking().filter(|text| !text.trim().is_empty());
@@ -926,6 +926,22 @@ fn notice_word(notice: &Notice<'_>) -> &'static str {
         Notice::Replaced(_) => "replaced",
         _ => "notice",
     }
+}
+
+/// Returns what one line says of an input. A notification is written for the model, between tags: its summary says what happened.
+fn input_words<'i>(input: &'i Input<'_>) -> Cow<'i, str> {
+    let summary = match input.kind {
+        InputKind::TaskNotification => text_between(&input.text, "<summary>", "</summary>"),
+        _ => None,
+    };
+    summary.map_or_else(|| input_text(input), Cow::Borrowed)
+}
+
+/// Returns the text between two others; `None` if it is blank.
+fn text_between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(start)?;
+    let (inside, _) = rest.split_once(end)?;
+    Some(inside.trim()).filter(|inside| !inside.is_empty())
 }
 
 /// Returns an input as a person typed it: a command with its arguments.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use annals_proto::{ViewHunk, ViewInline, ViewMark, ViewNode, ViewSpan};
 
-/// Writes nodes as plain text, each line behind `indent`.
+/// Writes nodes as plain text, each line after `indent`.
 pub fn nodes(nodes: &[ViewNode], indent: &str, out: &mut String) {
     for (at, node) in nodes.iter().enumerate() {
         if at > 0 && !matches!(node, ViewNode::More { .. } | ViewNode::Note { .. }) {

@@ -94,13 +94,13 @@ async function load(reader: Reader, uuid: string): Promise<Found> {
   const boundary = rows[0];
   if (boundary?.kind !== 'k' || !boundary.line) throw new Error(texts.value.noCompaction);
   const line = boundary.line;
-  // The context after it is what the first reply behind it was asked with.
+  // The context after it is what the first reply after it was asked with.
   const reply = rows.find((one) => (one.line ?? 0) > line && (one.kind === 'a' || one.kind === 't' || one.kind === 'c'));
   const [before, after, again] = await Promise.all([loadModel(which, line - 1), loadModel(which, reply?.line ? reply.line - 1 : undefined), readAgain(which, line)]);
   return { ...compare(before, after), row: boundary, readAgain: again };
 }
 
-/** Files that were read before a line and again behind it: the summary did not have enough of them. */
+/** Files that were read before a line and again after it: the summary did not have enough of them. */
 async function readAgain(which: Which, line: number): Promise<ReadAgain[]> {
   const before = new Set<string>();
   const again = new Map<string, ReadAgain>();

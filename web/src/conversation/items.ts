@@ -32,7 +32,7 @@ const LONG_RUN = 3;
 export class Items {
   readonly list: Int32Array;
   readonly folds = new Map<number, Fold>();
-  /** The rows that stand for themselves and the rows of context behind them, with the number of all of these. */
+  /** The rows that stand for themselves and the rows of context after them, with the number of all of these. */
   readonly runs = new Map<number, number>();
 
   /**
@@ -60,7 +60,7 @@ export class Items {
     return this.findOrder(this.order(item));
   }
 
-  /** The index of the last item that is not behind this place. */
+  /** The index of the last item that is not after this place. */
   findOrder(order: number): number {
     let [low, high] = [0, this.list.length];
     while (low < high) {
@@ -122,7 +122,7 @@ function runFrom(skeleton: Skeleton, row: number, last: number): number {
   return end - row;
 }
 
-/** The row from which text of a turn is its answer: behind the last call, or the last text if none is behind it. */
+/** The row from which text of a turn is its answer: after the last call, or the last text if none is after it. */
 function answerOf(kinds: string, first: number, last: number): number {
   let lastText = last;
   for (let row = last - 1; row >= first; row--) {

@@ -16,12 +16,12 @@ export function isEdit(call: Pick<ToolCall, 'name' | 'state'>): boolean {
   return changesFile(call) && call.state === 'ok';
 }
 
-/** The next call that changed a file behind the call at an index, or before it; `all` are the calls that name the file. */
+/** The next call that changed a file after the call at an index, or before it; `all` are the calls that name the file. */
 export function nextEdit<T extends Pick<ToolCall, 'name' | 'state'>>(all: readonly T[], here: number, by: 1 | -1): T | undefined {
   return by > 0 ? all.slice(here + 1).find(isEdit) : all.slice(0, Math.max(0, here)).findLast(isEdit);
 }
 
-/** Brings calls and versions of a file into one order. What has no time stays behind what was recorded before it. */
+/** Brings calls and versions of a file into one order. What has no time stays after what was recorded before it. */
 export function momentsOf(calls: readonly ToolCall[], versions: readonly FileVersion[], which: Which, path: string): Moment[] {
   const ofCalls = withTimes(calls.map((call): Moment => ({ kind: changesFile(call) ? 'edit' : 'read', call, time: call.timestamp, which, path })));
   const ofVersions = withTimes(versions.map((version): Moment => ({ kind: 'version', version, time: version.time, which, path })));

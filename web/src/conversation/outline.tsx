@@ -4,7 +4,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { visible } from '../format.ts';
 import { List } from '../list/list.ts';
 import { hasOutline } from '../settings.ts';
-import { texts } from '../text.ts';
+import { texts, word } from '../text.ts';
+import { headingOf } from './heading.ts';
 import type { Reader } from './reader.ts';
 
 const ROW = 30;
@@ -43,8 +44,8 @@ function Entry({ reader, turn }: { reader: Reader; turn: number }): JSX.Element 
   const figures = reader.turns.value[turn];
   const isCurrent = reader.turn.value === turn;
   const { skeleton } = reader.items.value!;
-  return <button type="button" class="entry" aria-current={isCurrent ? 'location' : undefined} onClick={() => reader.goToRow(skeleton.turns[turn]!)} title={visible(figures?.prompt.slice(0, 400) ?? '')}>
-    <span class="number">{turn + 1}</span><span class="words" dir="auto">{visible(figures?.prompt.slice(0, 120).split('\n')[0] ?? '…')}</span>
+  return <button type="button" class="entry" aria-current={isCurrent ? 'location' : undefined} onClick={() => reader.goToRow(skeleton.turns[turn]!)} title={visible(figures ? headingOf(figures, word).slice(0, 400) : '')}>
+    <span class="number">{turn + 1}</span><span class="words" dir="auto">{visible(figures ? headingOf(figures, word).slice(0, 120).split('\n')[0]! : '…')}</span>
     {figures?.compacted && <span class="compaction" title={texts.value.compacted}>↻</span>}
     {figures && figures.errors > 0 && <span class="failed" title={texts.value.errors(figures.errors)}>✖</span>}
   </button>;

@@ -11,10 +11,11 @@ import { LEVELS, amend, format, go, route, type Beside, type Level, type Route, 
 import { sessions } from '../session-list.ts';
 import { stars, toggleStar } from '../stars.ts';
 import { density, diffs, hasInspector, hasOutline, isWide, nextOf } from '../settings.ts';
-import { texts } from '../text.ts';
+import { texts, word } from '../text.ts';
 import { complain, say } from '../toast.tsx';
 import type { Session, ViewRow } from '../wire.ts';
 import { FindBar } from './find.tsx';
+import { headingOf } from './heading.ts';
 import { isFold } from './items.ts';
 import { TABS, type Tab } from './tabs.ts';
 import { ModelMessage } from './model.tsx';
@@ -39,7 +40,7 @@ export function Conversation({ at }: { at: ConversationRoute }): JSX.Element {
     isUnknown.value = false;
     call('history/session', { sessionId: at.session, ...(at.workspace && { workspacePath: at.workspace }) }).then((answer) => {
       session.value = answer;
-      document.title = `${answer.title ?? texts.value.untitled} · annals`;
+      document.title = `${visible(answer.title ?? '') || texts.value.untitled} · annals`;
     }, (error: Error) => {
       // An address may have a word that cannot be an id at all.
       isUnknown.value = error instanceof Refusal && (error.code === NO_SUCH_SESSION || error.code === INVALID_PARAMS);
@@ -308,9 +309,11 @@ function Pinned({ reader }: { reader: Reader }): JSX.Element | null {
   if (!items || turn < 0 || first === undefined || reader.level.value === 'raw') return null;
   const row = items.skeleton.turns[turn]!;
   const isPromptVisible = items.order(first) <= row;
-  const prompt = reader.turns.value[turn]?.prompt ?? reader.store.row(row)?.summary ?? '';
+  const figures = reader.turns.value[turn];
+  const prompt = figures ? headingOf(figures, word) : reader.store.row(row)?.summary ?? '';
+  const isPrompt = figures?.startedBy !== 'task_notification';
   return <button type="button" class="pinned" data-hidden={isPromptVisible || undefined} tabIndex={isPromptVisible ? -1 : 0} aria-hidden={isPromptVisible || undefined} title={texts.value.pinned} onClick={() => reader.goToRow(row)}>
-    <span class="number">{turn + 1}</span> <b>{authorOf(reader)}</b> <span dir="auto">{visible(prompt.split('\n')[0] ?? '')}</span>
+    <span class="number">{turn + 1}</span> {isPrompt && <b>{authorOf(reader)}</b>} <span dir="auto">{visible(prompt.split('\n')[0] ?? '')}</span>
   </button>;
 }
 

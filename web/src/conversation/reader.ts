@@ -279,7 +279,7 @@ export class Reader {
     this.#list?.reveal(index, TOP);
   }
 
-  /** Goes to the next row of some kind behind the cursor, or before it. Returns whether there is one. */
+  /** Goes to the next row of some kind after the cursor, or before it. Returns whether there is one. */
   stepTo(rows: readonly number[], by: 1 | -1): boolean {
     const items = this.items.value;
     if (!items) return false;

@@ -8,6 +8,9 @@ import type { ToolCall, ViewRow } from '../wire.ts';
 import type { Reader } from './reader.ts';
 import { relatedCalls, type RelatedCall } from './related.ts';
 
+/** Longer subjects do not fit on a line. */
+const LONGEST_SUBJECT = 100;
+
 export function RelatedCalls({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Element {
   const [found, setFound] = useState<readonly RelatedCall<ToolCall>[]>();
   const t = texts.value;
@@ -28,6 +31,3 @@ export function RelatedCalls({ reader, row }: { reader: Reader; row: ViewRow }):
     {found.length === 0 && <li class="quiet">{t.noRelated}</li>}
   </ul>;
 }
-
-/** Longer subjects do not fit on a line. */
-const LONGEST_SUBJECT = 100;

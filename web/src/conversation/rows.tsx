@@ -19,6 +19,9 @@ import { foldOf, isFold, turnOfFold, type Item } from './items.ts';
 import type { Reader } from './reader.ts';
 import { Running } from './running.tsx';
 
+/** Shorter times, in milliseconds, are noise. */
+export const SHORTEST_TIME = 100;
+
 /** Longer facts do not fit beside the others. */
 const SHORT_FACT = 24;
 
@@ -197,7 +200,7 @@ function CallCard({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Elemen
       {tool.added !== undefined && tool.added !== null && <span class="fact s-add">+{tool.added}</span>}
       {tool.removed !== undefined && tool.removed !== null && <span class="fact s-del">−{tool.removed}</span>}
       {facts.filter((fact) => fact !== reason).map((fact, index) => <span key={index} class="fact">{visible(fact)}</span>)}
-      {tool.durationMs !== undefined && tool.durationMs !== null && <span class="fact time">{duration(tool.durationMs)}</span>}
+      {(tool.durationMs ?? 0) >= SHORTEST_TIME && <span class="fact time">{duration(tool.durationMs!)}</span>}
       {isRunning ? <Running since={row.timestamp ?? undefined} /> : <span class="state" role="img" aria-label={t.states[tool.state]} title={t.states[tool.state]}>{STATE_ICONS[tool.state]}</span>}
     </Head>
     {isFailed && reason && !reader.isOpen(row.row) && <p class="reason" dir="auto">{visible(reason)}</p>}
@@ -206,7 +209,7 @@ function CallCard({ reader, row }: { reader: Reader; row: ViewRow }): JSX.Elemen
   </div>;
 }
 
-/** Whether a call without a result still runs: the session is open, and nothing came behind the turn of the call. */
+/** Whether a call without a result still runs: the session is open, and nothing came after the turn of the call. */
 function isRunningNow(reader: Reader, row: ViewRow): boolean {
   const { skeleton } = reader.items.value!;
   return reader.isLive.value && skeleton.turnOf(row.row) === skeleton.turns.length - 1;

@@ -14,7 +14,7 @@ export function Running({ since }: { since: string | undefined }): JSX.Element {
     return () => clearInterval(timer);
   }, []);
   const ms = since ? now.value - Date.parse(since) : 0;
-  // A clock that is behind, or a call of another day that was never answered, has no time that means something.
+  // A clock that is slow, or a call of another day that was never answered, has no time that means something.
   return <span class="running"><span class="dot" aria-hidden="true">◌</span> {texts.value.running}{ms > 0 && ms < 86_400_000 ? ` ${duration(ms)}` : ''}</span>;
 }
 

@@ -40,7 +40,7 @@ export class Skeleton {
     return lastAtMost(this.turns, row);
   }
 
-  /** The rows of a turn: the first, and the one behind the last. */
+  /** The rows of a turn: the first, and the one after the last. */
   rowsOf(turn: number): [first: number, last: number] {
     return [turn < 0 ? 0 : this.turns[turn]!, this.turns[turn + 1] ?? this.total];
   }
@@ -63,7 +63,7 @@ export function lastAtMost<T>(sorted: readonly T[], limit: number, value: (eleme
   return low - 1;
 }
 
-/** The next element of a sorted list behind a value, or before it. */
+/** The next element of a sorted list after a value, or before it. */
 export function neighbour(sorted: readonly number[], from: number, step: 1 | -1): number | undefined {
   const index = lastAtMost(sorted, step > 0 ? from : from - 1);
   return step > 0 ? sorted[index + 1] : sorted[index];

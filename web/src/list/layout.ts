@@ -46,7 +46,7 @@ export class Layout {
     return this.place >= this.total - this.height - 2;
   }
 
-  /** The rows on the screen and `beyond` pixels around it: the first, and the one behind the last. */
+  /** The rows on the screen and `beyond` pixels around it: the first, and the one after the last. */
   rows(beyond: number): [first: number, last: number] {
     if (this.source.count === 0) return [0, 0];
     const { place } = this;

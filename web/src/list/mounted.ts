@@ -8,7 +8,7 @@ export class MountedRows {
   readonly #options: Options;
   readonly #observer: ResizeObserver;
   readonly #elements = new Map<Key, HTMLElement>();
-  /** The first row that is an element, and the one behind the last. */
+  /** The first row that is an element, and the one after the last. */
   first = 0;
   last = 0;
 

@@ -72,7 +72,7 @@ export const zh: Texts = {
   outline: '大纲', inspector: '检查器', tabs: { calls: '调用', files: '文件', agents: '代理', context: '上下文', usage: '用量' },
   callFilter: 'tool:Bash err:yes slower:10s，或词语', callColumns: { tool: '工具', subject: '对象', time: '开始', length: '时长', state: '状态' },
   noCalls: '没有符合的调用。', noFiles: '没有文件被修改。', noAgents: '没有子代理。', versions: (count) => `${n(count)} 个版本`, edits: (count) => `${n(count)} 次修改`,
-  nextEdit: '此文件的下一次修改', related: '相关', noRelated: '没有其他调用涉及同一文件，也没有重复同样的操作。',
+  nextEdit: '此文件的下一次修改', related: '相关', noRelated: '没有找到相关的调用。',
   relationships: { prompt: '本轮的提示', readBefore: '此前最后一次读取此文件', editBefore: '此文件的上一次修改', failedBefore: '上一次尝试，失败了', succeededLater: '之后第一次成功的尝试' },
   backups: { kept: '已保留', no_file: '当时不存在', missing: '缺失', refused: '被拒绝' }, tokens: '词元', estimated: '估计', before: '之前', after: '之后',
   severalSessions: '多个会话有相同的标识，请选择：', modelMessages: (count, tokens) => `${n(count)} 条消息，约 ${tokens} 个文本词元：现在恢复会话时 Claude Code 会发送的内容`,

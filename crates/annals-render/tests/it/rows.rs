@@ -81,6 +81,24 @@ fn rows_have_what_their_kind_has() {
 }
 
 #[test]
+fn a_notification_is_called_by_its_summary() {
+    for (content, summary) in [
+        ("<task-id>b1</task-id><summary>Tests passed</summary>", "Tests passed"),
+        ("<task-id>b1</task-id><summary> </summary>", "<task-id>b1</task-id><summary> </summary>"),
+        ("<task-id>b1</task-id>", "<task-id>b1</task-id>"),
+    ] {
+        let line = format!(
+            r#"{{"type":"user","uuid":"u1","parentUuid":null,"timestamp":"2026-01-02T03:00:00.000Z","origin":{{"kind":"task-notification"}},"message":{{"content":"<task-notification>{content}</task-notification>"}}}}"#
+        );
+        let rows = rows(&TranscriptBytes::new(line), Open::Folded);
+        assert_eq!(
+            (rows[0].cause.as_deref(), rows[0].summary.as_str()),
+            (Some("task_notification"), summary)
+        );
+    }
+}
+
+#[test]
 fn what_was_left_out_and_images_can_be_asked_for() {
     let transcript = transcript(SESSION.len());
     let conversation = Conversation::of(&transcript).unwrap();

@@ -57,7 +57,7 @@ pub(crate) fn run(engine: &Engine, args: &Export, global: &Global) -> Result<Exi
     Ok(job.code())
 }
 
-/// Removes the bar behind the last row.
+/// Removes the bar after the last row.
 struct Bar(output::Progress);
 
 impl Drop for Bar {

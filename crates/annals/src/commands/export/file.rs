@@ -19,7 +19,7 @@ pub(super) struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Writes a file as a whole: what fails in the middle leaves no file behind. A file that exists is replaced only on request.
+    /// Writes a file as a whole: what fails in the middle leaves no file. A file that exists is replaced only on request.
     pub(super) fn write<T>(
         &self,
         path: &Path,
