@@ -182,6 +182,16 @@ export const checks = [
     assert.deepEqual([copied.length, copied[0], copied.at(-1)], [4981, 'more line 0', 'the last line']);
     await close();
   }],
+  ['outline: the turn that was chosen is the current one, and its prompt is not pinned above itself', async (stage) => {
+    const { page, close } = await open(stage, `/s/${FIRST}`);
+    await page.locator('.card').first().waitFor();
+    for (const turn of [7, 3]) {
+      await page.locator('.outline .entry', { has: page.locator('.number', { hasText: new RegExp(`^${turn}$`) }) }).click();
+      await page.locator('.outline .entry[aria-current=location] .number', { hasText: new RegExp(`^${turn}$`) }).waitFor();
+      assert.equal(await page.locator('.pinned').getAttribute('data-hidden'), 'true');
+    }
+    await close();
+  }],
   ['related: a call leads to its prompt, to the last read and edit of its file, and from a failure to the attempt that succeeded', async (stage) => {
     const { page, close } = await open(stage, `/s/${FIRST}`);
     await page.locator('.card').first().waitFor();

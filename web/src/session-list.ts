@@ -58,6 +58,11 @@ export async function loadCosts(): Promise<void> {
   } catch { /* The list is complete without costs. */ }
 }
 
+/** The working directory of a session that is listed. */
+export function folderOf(id: string): string | null | undefined {
+  return sessions.value.find((session) => session.id === id)?.projectPath;
+}
+
 /** What stands below the title of a session: the first prompt, unless it is the title. */
 export function secondLine({ title, firstPrompt }: Pick<Session, 'title' | 'firstPrompt'>): string {
   return firstPrompt === null || firstPrompt.trim() === title?.trim() ? '' : firstPrompt;

@@ -127,3 +127,15 @@ test('a row that is closed while its top is above the screen comes back to the t
   layout.settle();
   expect(layout.top(row)).toBe(0);
 });
+
+test('the row below the top of the screen is the one that is there', () => {
+  const layout = start(100, 3000);
+  for (const below of [0, 36, 400]) {
+    const row = layout.rowAt(below);
+    expect(layout.top(row)).toBeLessThanOrEqual(below);
+    expect(layout.top(row) + real(row)).toBeGreaterThan(below);
+  }
+  layout.anchorAt(50, 36);
+  expect([layout.rowAt(35), layout.rowAt(36)]).toEqual([49, 50]);
+  expect(new Layout().rowAt(36)).toBe(0);
+});

@@ -8,7 +8,7 @@ import { List } from '../list/list.ts';
 import { ask, call, has } from '../rpc.ts';
 import { format, route, type Route } from '../route.ts';
 import { hasInspector } from '../settings.ts';
-import { sessions } from '../session-list.ts';
+import { folderOf } from '../session-list.ts';
 import { language, texts, word } from '../text.ts';
 import type { Agent, ChangedFile, Stats, ToolCall, UsageResult } from '../wire.ts';
 import { ReplyTable } from '../replies.tsx';
@@ -114,9 +114,8 @@ function CallRow({ call: one, bounds: [first, length], reader }: { call: ToolCal
   const t = texts.value;
   const start = one.timestamp ? (Date.parse(one.timestamp) - first) / length : 0;
   const width = (one.durationMs ?? 0) / length;
-  const folder = sessions.value.find(({ id }) => id === reader.which.sessionId)?.projectPath;
   return <button type="button" class="call-row" data-state={one.state} onClick={() => void reader.goToRecord(one.uuid ?? `L${one.line}`)}>
-    <span class="top"><b>{visible(one.name ?? '?')}</b><span class="subject" dir="auto" title={visible(one.subject)}>{visible(shortPath(one.subject, folder))}</span><span class="state" title={t.states[one.state]}>{STATE_ICONS[one.state]}<span class="hidden">{t.states[one.state]}</span></span></span>
+    <span class="top"><b>{visible(one.name ?? '?')}</b><span class="subject" dir="auto" title={visible(one.subject)}>{visible(shortPath(one.subject, folderOf(reader.which.sessionId)))}</span><span class="state" title={t.states[one.state]}>{STATE_ICONS[one.state]}<span class="hidden">{t.states[one.state]}</span></span></span>
     <span class="bottom">{one.timestamp && <time dateTime={one.timestamp}>{clock(one.timestamp, language.value)}</time>}<span class="time">{(one.durationMs ?? 0) >= SHORTEST_TIME ? duration(one.durationMs!) : ''}</span>
       <span class="waterfall" aria-hidden="true"><i style={{ left: `${start * 100}%`, width: `${Math.max(0.5, width * 100)}%` }} /></span></span>
   </button>;

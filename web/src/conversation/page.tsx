@@ -305,7 +305,7 @@ export function Transcript({ reader, record, isLive, isPart, onStart }: Transcri
 function Pinned({ reader }: { reader: Reader }): JSX.Element | null {
   const turn = reader.turn.value;
   const items = reader.items.value;
-  const first = items?.list[reader.onScreen.value[0]];
+  const first = items?.list[reader.topRow.value];
   if (!items || turn < 0 || first === undefined || reader.level.value === 'raw') return null;
   const row = items.skeleton.turns[turn]!;
   const isPromptVisible = items.order(first) <= row;

@@ -60,6 +60,8 @@ export class Reader {
   readonly isAtEnd = signal(false);
   /** The rows on the screen. */
   readonly onScreen = signal<[first: number, last: number]>([0, 0]);
+  /** The row below the pinned prompt: what is above it is covered. */
+  readonly topRow = signal(0);
   /** The messages of the model view; undefined until they are loaded. */
   readonly messages = signal<readonly ChatMessage[] | undefined>(undefined);
   /** The line that the file ended with in the model view; undefined for its end. */
@@ -473,6 +475,7 @@ export class Reader {
   #moved(first: number, last: number): void {
     batch(() => {
       this.onScreen.value = [first, last];
+      this.topRow.value = this.#list?.rowAt(TOP) ?? first;
       this.isAtEnd.value = this.#list?.isAtEnd ?? true;
       if (this.isAtEnd.value) this.unseen.value = 0;
     });
@@ -486,7 +489,7 @@ export class Reader {
   #turnOnScreen(): number {
     const items = this.items.value;
     if (!items || this.level.value === 'model') return -1;
-    const item = items.list[this.onScreen.value[0]];
+    const item = items.list[this.topRow.value];
     return item === undefined ? -1 : isFold(item) ? turnOfFold(item) : items.skeleton.turnOf(item);
   }
 

@@ -1,7 +1,8 @@
 /** Links from a call to the prompt that it works on, and to the calls that it has to do with. */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { clock, visible } from '../format.ts';
+import { clock, shortPath, visible } from '../format.ts';
+import { folderOf } from '../session-list.ts';
 import { language, texts } from '../text.ts';
 import { complain } from '../toast.tsx';
 import type { ToolCall, ViewRow } from '../wire.ts';
@@ -25,7 +26,7 @@ export function RelatedCalls({ reader, row }: { reader: Reader; row: ViewRow }):
   return <ul class="related" onClick={(event) => event.stopPropagation()}>
     {prompt !== undefined && <li><button type="button" class="link" onClick={() => reader.goToRow(prompt.row)}>{t.turn(prompt.turn)}</button> <span class="quiet">{t.relationships.prompt}</span></li>}
     {found.map(({ relationship, call }) => <li key={relationship}>
-      <button type="button" class="link" dir="auto" onClick={() => { reader.goToCall(call).catch(complain); }}>{visible(call.name ?? '')} {visible(call.subject.split('\n', 1)[0]!.slice(0, LONGEST_SUBJECT))}</button>
+      <button type="button" class="link" dir="auto" onClick={() => { reader.goToCall(call).catch(complain); }}>{visible(call.name ?? '')} {visible(shortPath(call.subject.split('\n', 1)[0]!, folderOf(reader.which.sessionId)).slice(0, LONGEST_SUBJECT))}</button>
       {' '}<span class="quiet">{t.relationships[relationship]}{call.timestamp ? ` · ${clock(call.timestamp, language.value)}` : ''}</span>
     </li>)}
     {found.length === 0 && <li class="quiet">{t.noRelated}</li>}

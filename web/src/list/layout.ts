@@ -53,6 +53,11 @@ export class Layout {
     return [this.heights.at(place - beyond), this.heights.at(place + this.height + beyond - 1) + 1];
   }
 
+  /** The row that is so far below the top of the screen. */
+  rowAt(below: number): number {
+    return this.source.count === 0 ? 0 : this.heights.at(this.place + below);
+  }
+
   /** Where the top of a row is on the screen. */
   top(row: number): number {
     return this.heights.above(row) - this.place;

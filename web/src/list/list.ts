@@ -74,6 +74,11 @@ export class List {
     return this.#layout.anchor;
   }
 
+  /** The row that is so far below the top of the screen. */
+  rowAt(below: number): number {
+    return this.#layout.rowAt(below);
+  }
+
   get isAtEnd(): boolean {
     return this.#layout.isAtEnd;
   }
