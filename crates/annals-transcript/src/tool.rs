@@ -407,15 +407,24 @@ mod tests {
 
     #[test]
     fn a_call_is_given_up_once_somebody_speaks_after_its_reply() {
-        let reply = |id: &str, more: &str| {
+        fn reply(id: &str, more: &str) -> String {
             format!(
                 r#"{{"type":"assistant"{more},"message":{{"id":"{id}","content":[{{"type":"tool_use","id":"of {id}","name":"Bash","input":{{}}}}]}}}}"#
             )
-        };
-        let user =
-            |block: &str, more: &str| format!(r#"{{"type":"user"{more},"message":{{"content":[{block}]}}}}"#);
-        let prompt = || user(r#"{"type":"text","text":"go on"}"#, "");
-        let result = |call: &str| user(&format!(r#"{{"type":"tool_result","tool_use_id":"{call}"}}"#), "");
+        }
+
+        fn user(block: &str, more: &str) -> String {
+            format!(r#"{{"type":"user"{more},"message":{{"content":[{block}]}}}}"#)
+        }
+
+        fn prompt() -> String {
+            user(r#"{"type":"text","text":"go on"}"#, "")
+        }
+
+        fn result(call: &str) -> String {
+            user(&format!(r#"{{"type":"tool_result","tool_use_id":"{call}"}}"#), "")
+        }
+
         let (text, side) = (r#"{"type":"text","text":"x"}"#, r#","isSidechain":true"#);
         for (lines, expected) in [
             (vec![reply("m", "")], vec![false]),
@@ -514,10 +523,11 @@ mod tests {
 
     #[test]
     fn a_call_is_about_what_names_it_best() {
-        let subject_of = |input: &str| {
+        fn subject_of(input: &str) -> String {
             let block = format!(r#"{{"type":"tool_use","input":{input}}}"#);
             subject(&read(block.as_bytes()).unwrap())
-        };
+        }
+
         assert_eq!(subject_of(r#"{"description":"List files","command":"ls"}"#), "ls");
         assert_eq!(subject_of(r#"{"depth":2,"question":"Which tea?"}"#), "Which tea?");
         assert_eq!(subject_of("{}"), "");
@@ -525,10 +535,11 @@ mod tests {
 
     #[test]
     fn files_are_named_only_where_certain() {
-        let files_of = |name: &str, input: &str| {
+        fn files_of(name: &str, input: &str) -> Vec<String> {
             let block = format!(r#"{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}"#);
             files(&read(block.as_bytes()).unwrap())
-        };
+        }
+
         assert_eq!(files_of("Edit", r#"{"file_path":"C:\\a.rs","old_string":"x"}"#), [r"C:\a.rs"]);
         assert_eq!(files_of("NotebookEdit", r#"{"notebook_path":"n.ipynb"}"#), ["n.ipynb"]);
         assert_eq!(files_of("Grep", r#"{"pattern":"x"}"#), [] as [&str; 0]);
