@@ -221,7 +221,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_resumed_says_why() {
-        let obstacle = |line: &str| Chain::build(&Session::read(line.as_bytes()).unwrap()).obstacle();
+        fn obstacle(line: &str) -> Option<Obstacle> {
+            Chain::build(&Session::read(line.as_bytes()).unwrap()).obstacle()
+        }
+
         assert_eq!(obstacle(""), Some(Obstacle::NoConversation));
         assert_eq!(obstacle(&line("user", "u", "", 1).replace("2026", "yesterday")), Some(Obstacle::NoTime));
         assert_eq!(obstacle(&line("user", "u", "", 1)), None);

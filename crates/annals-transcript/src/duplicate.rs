@@ -217,41 +217,47 @@ fn is_start(node: &Node) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use testkit::transcript::Transcript as Lines;
+
     use super::*;
     use crate::conversation::TranscriptBytes;
 
     #[test]
     fn only_what_a_copy_has_again_is_copied() {
-        let line = |kind: &str, uuid: &str, second: u32, text: &str| {
-            format!(
-                r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":null,"timestamp":"2026-01-01T00:00:0{second}Z","message":{{"content":"{text}"}}}}"#
-            )
-        };
-        let copied = |lines: &[String]| {
-            let transcript = TranscriptBytes::new(lines.join("\n"));
-            let mut found: Vec<_> = copied(&transcript).unwrap().into_iter().collect();
-            found.sort_unstable();
-            found
-        };
-        let original =
-            [line("user", "a", 1, "Hi"), line("assistant", "b", 2, "Ho"), line("assistant", "c", 3, "Left")];
-        let copy =
-            [line("user", "d", 1, "Hi"), line("assistant", "e", 2, "Ho"), line("assistant", "f", 4, "More")];
-        assert_eq!(copied(&[&original[..], &copy].concat()), [0, 1]);
-        assert_eq!(copied(&original), [0; 0]);
-        assert_eq!(
-            copied(&[&original[..], &original].concat()),
-            [0; 0],
-            "the same uuids are the same entries"
-        );
-        let changed = copy.clone().map(|line| line.replace("Ho", "Other words"));
-        assert_eq!(copied(&[&original[..], &changed].concat()), [0]);
-        let as_long = copy.clone().map(|line| line.replace("Ho", "No"));
-        assert_eq!(
-            copied(&[&original[..], &as_long].concat()),
-            [0],
-            "other words of the same length are not a copy"
-        );
+        let original = conversation(lines(), ["a", "b"], "Ho").assistant("c", |reply| reply.text("Left"));
+        assert_eq!(copied_in(&with_copy(&original, "Ho")), [0, 1]);
+        assert_eq!(copied_in(&original), [0; 0]);
+        assert_eq!(copied_in(&with_copy(&original, "Other words")), [0]);
+        assert_eq!(copied_in(&with_copy(&original, "No")), [0], "words of the same length are not a copy");
+    }
+
+    #[test]
+    fn entries_that_occur_twice_with_their_uuids_are_not_copies() {
+        let twice = conversation(conversation(lines(), ["a", "b"], "Ho"), ["a", "b"], "Ho");
+        assert_eq!(copied_in(&twice), [0; 0]);
+    }
+
+    fn lines() -> Lines {
+        Lines::session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55")
+    }
+
+    /// Adds a prompt and a reply with these uuids, always with the same times.
+    fn conversation(lines: Lines, [prompt, reply]: [&str; 2], words: &str) -> Lines {
+        let lines = lines.at("2026-03-01T10:00:00Z").after(None).user(prompt, "Hi");
+        lines.assistant(reply, |reply| reply.text(words))
+    }
+
+    /// Adds a copy of the conversation in which the reply has some words, and one more reply.
+    fn with_copy(original: &Lines, words: &str) -> Lines {
+        let copy = conversation(original.clone(), ["d", "e"], words);
+        copy.at("2026-03-01T10:00:09Z").assistant("f", |reply| reply.text("More"))
+    }
+
+    fn copied_in(file: &Lines) -> Vec<NodeIndex> {
+        let mut found: Vec<_> =
+            copied(&TranscriptBytes::new(file.to_string())).unwrap().into_iter().collect();
+        found.sort_unstable();
+        found
     }
 
     #[test]
@@ -273,16 +279,19 @@ mod tests {
 
     #[test]
     fn contents_are_compared_without_the_fields_around_them() {
-        let same = |one: &str, other: &str| {
-            content(&Entry::new(one.as_bytes())) == content(&Entry::new(other.as_bytes()))
-        };
         let user = r#"{"type":"user","timestamp":"x","message":{"content":"Hi"}}"#;
         assert!(same(user, r#"{"type":"user","message":{"role":"user","content":"Hi"}}"#));
         assert!(!same(user, r#"{"type":"user","message":{"content":"Ho"}}"#));
         assert!(!same(user, r#"{"type":"assistant","message":{"content":"Hi"}}"#));
         assert!(!same(r#"{"type":"system","content":"a"}"#, r#"{"type":"system","content":"b"}"#));
-        let attachment = |name: &str| format!(r#"{{"type":"attachment","attachment":{{"type":"{name}"}}}}"#);
-        assert!(!same(&attachment("date"), &attachment("file")));
+        let [date, file] = ["date", "file"]
+            .map(|name| format!(r#"{{"type":"attachment","attachment":{{"type":"{name}"}}}}"#));
+        assert!(!same(&date, &file));
         assert!(same(r#"{"type":"progress","n":1}"#, r#"{"type":"progress","n":2}"#));
+    }
+
+    /// Returns whether two lines have the same content.
+    fn same(one: &str, other: &str) -> bool {
+        content(&Entry::new(one.as_bytes())) == content(&Entry::new(other.as_bytes()))
     }
 }

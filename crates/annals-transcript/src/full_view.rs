@@ -322,60 +322,54 @@ impl<'a> Emitter<'a> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use testkit::transcript::Transcript as Lines;
+
     use super::*;
     use crate::conversation::{Transcript, TranscriptBytes};
     use crate::duplicate;
 
-    /// Spells a full view: live entries by uuid, others in parentheses, `|` before a branch, `?` before a gap.
-    fn spelled(lines: &[&str]) -> String {
-        let file = lines.join("\n");
-        let session = Session::read(file.as_bytes()).unwrap();
-        let ids = session.id_texts();
-        let chain = Chain::build(&session);
-        let steps = of(&chain);
-        let spell = |step: &Step| match step {
+    fn lines() -> Lines {
+        Lines::session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55")
+    }
+
+    /// Spells the full view of a file: live entries by uuid, others in parentheses, `|` before a branch, `?` before a gap.
+    fn spelled(file: &Lines) -> String {
+        let session = Session::read(file.to_string().as_bytes()).unwrap();
+        let steps = of(&Chain::build(&session));
+        steps.iter().map(|step| spelled_step(&session, step)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn spelled_step(session: &Session, step: &Step) -> String {
+        match step {
             Step::Entry { node, live } => {
                 let node = &session.nodes()[*node];
-                let name = node.id.map_or_else(|| format!("{:?}", node.kind), |id| ids.get(id));
+                let name =
+                    node.id.map_or_else(|| format!("{:?}", node.kind), |id| session.id_texts().get(id));
                 if *live { name } else { format!("({name})") }
             }
             Step::Branch { cause: Cause::LeftBehind, .. } => "|".to_owned(),
             Step::Branch { cause: Cause::Subagent, .. } => "@".to_owned(),
             Step::Gap { .. } => "?".to_owned(),
             Step::Root { kind, .. } => format!("<{}>", kind.name()),
-        };
-        steps.iter().map(spell).collect::<Vec<_>>().join(" ")
-    }
-
-    fn line(kind: &str, uuid: &str, parent: &str, more: &str) -> String {
-        let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
-        format!(
-            r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"timestamp":"2026-01-01T00:00:00Z","message":{{"content":"x"{more}}}}}"#
-        )
+        }
     }
 
     #[test]
     fn an_abandoned_prompt_is_a_branch_where_it_left() {
-        let lines = [
-            line("user", "u1", "", ""),
-            line("assistant", "a1", "u1", ""),
-            line("user", "u2", "a1", ""),
-            line("assistant", "a2", "u2", ""),
-            line("user", "u3", "a1", ""),
-        ];
-        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 a1 | (u2) (a2) u3");
+        let file = lines().user("u1", "x").assistant("a1", |reply| reply.text("x")).user("u2", "x");
+        let file = file.assistant("a2", |reply| reply.text("x")).after("a1").user("u3", "x");
+        assert_eq!(spelled(&file), "u1 a1 | (u2) (a2) u3");
     }
 
     #[test]
     fn a_leaf_in_the_middle_leaves_the_rest_behind() {
-        let lines = [
-            line("user", "u1", "", ""),
-            line("assistant", "a1", "u1", r#","id":"m""#),
-            line("assistant", "a2", "a1", r#","id":"m""#),
-            line("user", "u2", "a2", ""),
-        ];
-        let file = lines.join("\n");
-        let session = Session::read(file.as_bytes()).unwrap();
+        let file = lines()
+            .user("u1", "x")
+            .assistant("a1", |reply| reply.id("m").text("x"))
+            .assistant("a2", |reply| reply.id("m").text("x"))
+            .user("u2", "x");
+        let session = Session::read(file.to_string().as_bytes()).unwrap();
         let shown = of(&Chain::ending_in(&session, session.id("a1").unwrap()).unwrap());
         let [
             ..,
@@ -390,58 +384,64 @@ mod tests {
 
     #[test]
     fn a_subagent_in_the_same_file_stands_where_it_was_written() {
-        let side = |line: String| line.replace("\"uuid\"", "\"isSidechain\":true,\"uuid\"");
-        let lines = [
-            line("user", "u1", "", ""),
-            line("assistant", "a1", "u1", ""),
-            side(line("user", "s1", "", "")),
-            side(line("assistant", "s2", "s1", "")),
-            line("user", "u2", "a1", ""),
-        ];
-        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 a1 @ (s1) (s2) u2");
+        let file = lines()
+            .user("u1", "x")
+            .assistant("a1", |reply| reply.text("x"))
+            .after(None)
+            .user("s1", "x")
+            .with("isSidechain", true)
+            .assistant("s2", |reply| reply.text("x"))
+            .with("isSidechain", true)
+            .after("a1")
+            .user("u2", "x");
+        assert_eq!(spelled(&file), "u1 a1 @ (s1) (s2) u2");
     }
 
     #[test]
     fn hook_output_and_records_are_no_branches() {
-        let lines = [
-            line("user", "u1", "", ""),
-            r#"{"type":"mode","mode":"normal"}"#.to_owned(),
-            line("attachment", "h1", "u1", ""),
-            line("assistant", "a1", "u1", ""),
-            "noise".to_owned(),
-        ];
-        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 h1 Mode a1 Noise");
+        let file = lines()
+            .user("u1", "x")
+            .record("mode", json!({"mode": "normal"}))
+            .message("attachment", "h1", json!({"attachment": {"type": "hook_success"}}))
+            .after("u1")
+            .assistant("a1", |reply| reply.text("x"));
+        assert_eq!(spelled(&file), "u1 h1 Mode a1");
+    }
+
+    #[test]
+    fn damaged_lines_are_steps() {
+        let session = Session::read(format!("{}noise", lines().user("u1", "x")).as_bytes()).unwrap();
+        let steps = of(&Chain::build(&session));
+        assert_eq!(steps[1..], [Step::Entry { node: 1, live: true }]);
     }
 
     #[test]
     fn compactions_do_not_end_the_full_view_and_gaps_are_shown() {
-        let lines = [
-            line("user", "u1", "gone", ""),
-            line("assistant", "a1", "u1", ""),
-            r#"{"type":"system","subtype":"compact_boundary","uuid":"b","parentUuid":null,"logicalParentUuid":"a1","timestamp":"2026-01-01T00:00:00Z"}"#.to_owned(),
-            line("user", "sum", "b", ""),
-        ];
-        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "? u1 a1 b sum");
-        let lines = [
-            line("user", "u1", "", ""),
-            line("assistant", "a1", "u1", ""),
-            line("assistant", "a2", "lost", ""),
-        ];
-        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 a1 ? a2");
+        let file = lines()
+            .after("gone")
+            .user("u1", "x")
+            .assistant("a1", |reply| reply.text("x"))
+            .after(None)
+            .message("system", "b", json!({"subtype": "compact_boundary", "logicalParentUuid": "a1"}))
+            .user("sum", "x");
+        assert_eq!(spelled(&file), "? u1 a1 b sum");
+        let file = lines().user("u1", "x").assistant("a1", |reply| reply.text("x"));
+        let file = file.after("lost").assistant("a2", |reply| reply.text("x"));
+        assert_eq!(spelled(&file), "u1 a1 ? a2");
     }
 
     #[test]
     fn lines_of_one_uuid_are_one_entry_with_the_last_content_at_the_first_place() {
-        let reply = line("assistant", "a1", "u1", r#","id":"m""#);
-        let lines = [
-            line("user", "u1", "", ""),
-            reply.clone(),
-            line("attachment", "h", "u1", ""),
-            reply.replace("\"x\"", "\"y\""),
-            line("user", "u2", "a1", ""),
-        ];
-        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 h a1 u2");
-        let session = Session::read(lines.join("\n").as_bytes()).unwrap();
+        let file = lines()
+            .user("u1", "x")
+            .assistant("a1", |reply| reply.id("m").text("x"))
+            .after("u1")
+            .message("attachment", "h", json!({"attachment": {"type": "hook_success"}}))
+            .after("u1")
+            .assistant("a1", |reply| reply.id("m").text("y"))
+            .user("u2", "x");
+        assert_eq!(spelled(&file), "u1 h a1 u2");
+        let session = Session::read(file.to_string().as_bytes()).unwrap();
         let steps = of(&Chain::build(&session));
         assert_eq!(steps[2], Step::Entry { node: 3, live: true });
     }
@@ -449,53 +449,45 @@ mod tests {
     /// Claude Code keeps the ids of replies when it copies a conversation, so that the original counts as live, too.
     #[test]
     fn what_was_copied_is_shown_once() {
-        let at = |second: u32, line: String| line.replace("00:00:00Z", &format!("00:00:0{second}Z"));
-        let reply = |uuid: &str, parent: &str| line("assistant", uuid, parent, r#","id":"m1""#);
-        let lines = [
-            at(1, line("user", "u1", "", "")),
-            at(2, reply("a1", "u1")),
-            at(3, reply("lost", "a1")),
-            at(4, line("user", "u2", "a1", "")),
-            at(1, line("user", "c1", "", "")),
-            at(2, reply("c2", "c1")),
-            at(4, line("user", "c3", "c2", "")),
-            at(5, line("user", "new", "c3", "")),
-        ];
-        let transcript = TranscriptBytes::new(lines.join("\n"));
+        let first = "2026-03-01T10:00:00Z";
+        let original = lines()
+            .at(first)
+            .user("u1", "x")
+            .assistant("a1", |reply| reply.id("m").text("x"))
+            .assistant("lost", |reply| reply.id("m").text("x"))
+            .after("a1")
+            .user("u2", "x");
+        let copied = original
+            .clone()
+            .at(first)
+            .after(None)
+            .user("c1", "x")
+            .assistant("c2", |reply| reply.id("m").text("x"))
+            .at("2026-03-01T10:00:03Z")
+            .user("c3", "x")
+            .user("new", "x");
+        let transcript = TranscriptBytes::new(copied.to_string());
         let session = transcript.session();
         let steps = without_copied(&of(&Chain::build(session)), &duplicate::copied(&transcript).unwrap());
-        let ids = session.id_texts();
-        let shown: Vec<_> = steps
-            .iter()
-            .filter_map(|step| match step {
-                Step::Entry { node, .. } => session.nodes()[*node].id.map(|id| ids.get(id)),
-                Step::Branch { .. } => Some("|".to_owned()),
-                _ => None,
-            })
-            .collect();
+        let shown: Vec<_> = steps.iter().map(|step| spelled_step(session, step)).collect();
+        let shown: Vec<_> = shown.iter().filter(|step| !step.starts_with('<')).collect();
         assert_eq!(shown, ["lost", "c1", "c2", "c3", "new"]);
-        let original = TranscriptBytes::new(lines[..4].join("\n"));
+        let original = TranscriptBytes::new(original.to_string());
         let steps = of(&Chain::build(original.session()));
         assert_eq!(without_copied(&steps, &duplicate::copied(&original).unwrap()), steps);
     }
 
     #[test]
     fn a_duplicate_of_an_abandoned_prompt_stays_at_its_place() {
-        let lines = [
-            line("user", "u1", "", ""),
-            line("user", "left", "u1", ""),
-            line("user", "later", "u1", ""),
-            line("user", "left", "u1", ""),
-            line("assistant", "a1", "u1", ""),
-        ];
-        assert_eq!(spelled(&lines.each_ref().map(String::as_str)), "u1 | (left) | (later) a1");
+        let file = lines().user("u1", "x").user("left", "x").after("u1").user("later", "x");
+        let file = file.after("u1").user("left", "x").after("u1").assistant("a1", |reply| reply.text("x"));
+        assert_eq!(spelled(&file), "u1 | (left) | (later) a1");
     }
 
     #[test]
     fn cycles_and_duplicates_are_shown_once() {
-        let lines =
-            [line("user", "u1", "u2", ""), line("user", "u2", "u1", ""), line("user", "u2", "u1", "")];
-        let shown = spelled(&lines.each_ref().map(String::as_str));
+        let file = lines().after("u2").user("u1", "x").user("u2", "x").after("u1").user("u2", "x");
+        let shown = spelled(&file);
         assert_eq!(shown.matches("u1").count(), 1, "{shown}");
         assert_eq!(shown.matches("u2").count(), 1, "{shown}");
     }

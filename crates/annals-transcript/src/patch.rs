@@ -166,7 +166,10 @@ mod tests {
 
     #[test]
     fn documents_that_are_no_objects_are_refused() {
-        let refused = |document: &[u8]| set_in_document(document, &["a", "b"], "7").unwrap_err();
+        fn refused(document: &[u8]) -> Error {
+            set_in_document(document, &["a", "b"], "7").unwrap_err()
+        }
+
         for document in [
             "",
             "[]",

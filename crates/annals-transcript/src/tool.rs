@@ -384,59 +384,74 @@ fn is_plain_in_shell(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use testkit::transcript::Transcript as Lines;
+
     use super::*;
 
-    fn session(lines: &[&str]) -> Session {
-        Session::read(lines.join("\n").as_bytes()).unwrap()
+    fn lines() -> Lines {
+        Lines::session("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55")
+    }
+
+    fn session(file: &Lines) -> Session {
+        Session::read(file.to_string().as_bytes()).unwrap()
+    }
+
+    /// Adds a reply with two calls, always the same.
+    fn two_calls(lines: Lines) -> Lines {
+        let lines = lines.at("2026-03-01T10:00:02Z");
+        lines.assistant("a", |reply| reply.tool("t1", "Bash", json!({})).tool("t2", "Read", json!({})))
+    }
+
+    /// Adds the failure of the first call at a time.
+    fn failure(lines: Lines, time: &str) -> Lines {
+        lines.at(time).failure("r", "t1", "no such file")
     }
 
     #[test]
     fn calls_find_their_results_wherever_they_stand() {
-        let result = r#"{"type":"user","uuid":"r","timestamp":"2026-01-01T00:00:03.500Z","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true}]}}"#;
-        let call = r#"{"type":"assistant","uuid":"a","timestamp":"2026-01-01T00:00:02Z","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}},{"type":"tool_use","id":"t2","name":"Read","input":{}}]}}"#;
-        let session = session(&[result, call, call, result]);
-        let calls = calls(&session);
+        let time = "2026-03-01T10:00:03.500Z";
+        let session_with_copies = session(&failure(two_calls(two_calls(failure(lines(), time))), time));
+        let calls = calls(&session_with_copies);
         assert_eq!(calls.len(), 2);
         assert_eq!(calls[0].result.map(|(node, _)| node), Some(0));
-        assert_eq!((calls[0].is_error(), calls[0].duration_ms(&session)), (true, Some(1500)));
-        assert_eq!((calls[1].result, calls[1].duration_ms(&session)), (None, None));
-        let early = result.replace("00:00:03.500", "00:00:01.000");
-        let backwards = Session::read([call, &early].join("\n").as_bytes()).unwrap();
+        assert_eq!((calls[0].is_error(), calls[0].duration_ms(&session_with_copies)), (true, Some(1500)));
+        assert_eq!((calls[1].result, calls[1].duration_ms(&session_with_copies)), (None, None));
+        let backwards = session(&failure(two_calls(lines()), "2026-03-01T10:00:01Z"));
         assert_eq!(super::calls(&backwards)[0].duration_ms(&backwards), None, "time ran backwards");
+    }
+
+    /// Adds a line of a reply with a call.
+    fn call(lines: Lines, reply: &str, call: &str) -> Lines {
+        lines.assistant(call, |line| line.id(reply).tool(call, "Bash", json!({})))
+    }
+
+    #[track_caller]
+    fn assert_given_up(file: &Lines, expected: &[bool]) {
+        let given_up: Vec<_> = calls(&session(file)).iter().map(Call::is_given_up).collect();
+        assert_eq!(given_up, expected, "{file}");
     }
 
     #[test]
     fn a_call_is_given_up_once_somebody_speaks_after_its_reply() {
-        let reply = |id: &str, more: &str| {
-            format!(
-                r#"{{"type":"assistant"{more},"message":{{"id":"{id}","content":[{{"type":"tool_use","id":"of {id}","name":"Bash","input":{{}}}}]}}}}"#
-            )
-        };
-        let user =
-            |block: &str, more: &str| format!(r#"{{"type":"user"{more},"message":{{"content":[{block}]}}}}"#);
-        let prompt = || user(r#"{"type":"text","text":"go on"}"#, "");
-        let result = |call: &str| user(&format!(r#"{{"type":"tool_result","tool_use_id":"{call}"}}"#), "");
-        let (text, side) = (r#"{"type":"text","text":"x"}"#, r#","isSidechain":true"#);
-        for (lines, expected) in [
-            (vec![reply("m", "")], vec![false]),
-            (vec![reply("m", ""), prompt()], vec![true]),
-            (vec![prompt(), reply("m", "")], vec![false]),
-            (vec![reply("m", ""), result("of m"), prompt()], vec![false]),
-            (vec![reply("m", ""), result("other")], vec![false]),
-            (vec![reply("m", ""), reply("m", "").replace("of m", "again")], vec![false, false]),
-            (vec![reply("m", ""), reply("n", "")], vec![true, false]),
-            (
-                vec![reply("m", ""), reply("n", ""), reply("m", "").replace("of m", "again")],
-                vec![true, true, false],
-            ),
-            (vec![reply("m", ""), user(text, side)], vec![false]),
-            (vec![reply("m", side), user(text, side)], vec![true]),
-            (vec![reply("m", side), prompt()], vec![false]),
-        ] {
-            let session = Session::read(lines.join("\n").as_bytes()).unwrap();
-            let given_up: Vec<_> = calls(&session).iter().map(Call::is_given_up).collect();
-            assert_eq!(given_up, expected, "{lines:#?}");
-        }
+        let open = call(lines(), "m", "1");
+        assert_given_up(&open, &[false]);
+        assert_given_up(&open.clone().user("u", "go on"), &[true]);
+        assert_given_up(&call(lines().user("u", "go on"), "m", "1"), &[false]);
+        assert_given_up(&open.clone().result("r", "1", "ok").user("u", "go on"), &[false]);
+        assert_given_up(&open.clone().result("r", "other", "ok"), &[false]);
+        assert_given_up(&call(open.clone(), "m", "2"), &[false, false]);
+        let with_other_reply = call(open.clone(), "n", "2");
+        assert_given_up(&with_other_reply, &[true, false]);
+        assert_given_up(&call(with_other_reply, "m", "3"), &[true, true, false]);
+    }
+
+    #[test]
+    fn a_call_is_given_up_by_what_is_said_in_its_own_sidechain() {
+        let (open, side) = (call(lines(), "m", "1"), call(lines(), "m", "1").with("isSidechain", true));
+        assert_given_up(&open.user("u", "x").with("isSidechain", true), &[false]);
+        assert_given_up(&side.clone().user("u", "x").with("isSidechain", true), &[true]);
+        assert_given_up(&side.user("u", "go on"), &[false]);
     }
 
     /// Returns how the call ended whose result is in a line with these fields besides; `content` is the result as JSON.
@@ -514,10 +529,11 @@ mod tests {
 
     #[test]
     fn a_call_is_about_what_names_it_best() {
-        let subject_of = |input: &str| {
+        fn subject_of(input: &str) -> String {
             let block = format!(r#"{{"type":"tool_use","input":{input}}}"#);
             subject(&read(block.as_bytes()).unwrap())
-        };
+        }
+
         assert_eq!(subject_of(r#"{"description":"List files","command":"ls"}"#), "ls");
         assert_eq!(subject_of(r#"{"depth":2,"question":"Which tea?"}"#), "Which tea?");
         assert_eq!(subject_of("{}"), "");
@@ -525,10 +541,11 @@ mod tests {
 
     #[test]
     fn files_are_named_only_where_certain() {
-        let files_of = |name: &str, input: &str| {
+        fn files_of(name: &str, input: &str) -> Vec<String> {
             let block = format!(r#"{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}"#);
             files(&read(block.as_bytes()).unwrap())
-        };
+        }
+
         assert_eq!(files_of("Edit", r#"{"file_path":"C:\\a.rs","old_string":"x"}"#), [r"C:\a.rs"]);
         assert_eq!(files_of("NotebookEdit", r#"{"notebook_path":"n.ipynb"}"#), ["n.ipynb"]);
         assert_eq!(files_of("Grep", r#"{"pattern":"x"}"#), [] as [&str; 0]);

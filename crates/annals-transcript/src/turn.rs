@@ -449,12 +449,12 @@ mod tests {
             user(7, 22, "\"<command-name>/help</command-name><command-args>me</command-args>\""),
             user(8, 23, "\"<ide_selection>x</ide_selection><command-name>/help</command-name>\""),
         ]);
-        let told: Vec<_> = found
+        let starts: Vec<_> = found
             .iter()
             .map(|turn| (turn.kind.name(), turn.started_by.name(), turn.prompt.as_str()))
             .collect();
         assert_eq!(
-            told,
+            starts,
             [
                 ("new_session", "prompt", "First"),
                 ("new_round", "ide_selection", "Second"),
@@ -493,8 +493,8 @@ mod tests {
             user(2, 5, "\"two\""),
             user(3, 11, "\"three\""),
         ]);
-        let told: Vec<_> = found.iter().map(|turn| (turn.kind.name(), turn.resumed_after_ms)).collect();
-        assert_eq!(told, [("new_session", None), ("new_round", None), ("resume", Some(360_000))]);
+        let starts: Vec<_> = found.iter().map(|turn| (turn.kind.name(), turn.resumed_after_ms)).collect();
+        assert_eq!(starts, [("new_session", None), ("new_round", None), ("resume", Some(360_000))]);
         let exactly = of(&[user(0, 0, "\"one\""), user(1, 5, "\"two\"")]);
         assert_eq!(exactly[1].kind, TurnKind::NewRound);
         let backwards =
@@ -510,15 +510,20 @@ mod tests {
 
     #[test]
     fn what_claude_code_writes_after_the_work_neither_extends_a_turn_nor_ends_the_pause() {
-        let system = |subtype: &str| {
+        fn system(subtype: &str) -> String {
             entry(2, 30, "system", "").replace("\"uuid\"", &format!("\"subtype\":\"{subtype}\",\"uuid\""))
-        };
-        let made_up = |text: &str| {
+        }
+
+        fn made_up(text: &str) -> String {
             let message = format!(r#""model":"<synthetic>","content":[{{"type":"text","text":"{text}"}}]"#);
             entry(2, 30, "assistant", &message)
-        };
-        let meta = |line: String| line.replace("\"uuid\"", "\"isMeta\":true,\"uuid\"");
-        let result = |text: &str| {
+        }
+
+        fn meta(line: &str) -> String {
+            line.replace("\"uuid\"", "\"isMeta\":true,\"uuid\"")
+        }
+
+        fn result(text: &str) -> String {
             user(
                 2,
                 30,
@@ -526,11 +531,13 @@ mod tests {
                     r#"[{{"type":"tool_result","tool_use_id":"t","is_error":true,"content":"{text}"}}]"#
                 ),
             )
-        };
-        let hook = r#""uuid":"e2","attachment":{"type":"hook_success","content":"x"}"#;
-        let queued = r#""uuid":"e2","attachment":{"type":"queued_command","prompt":"also"}"#;
-        let attachment = |fields| entry(2, 30, "attachment", "").replace(r#""uuid":"e2""#, fields);
-        let ends = |third: &str| {
+        }
+
+        fn attachment(fields: &str) -> String {
+            entry(2, 30, "attachment", "").replace(r#""uuid":"e2""#, fields)
+        }
+
+        fn ends(third: &str) -> (u64, i64, TurnKind) {
             let reply = entry(1, 2, "assistant", "\"content\":[]");
             let found = of(&[user(0, 0, "\"one\""), reply, third.to_owned(), user(3, 31, "\"two\"")]);
             let last = &found[found.len() - 1];
@@ -539,7 +546,10 @@ mod tests {
                 last.idle_ms.unwrap() / 60_000,
                 last.kind,
             )
-        };
+        }
+
+        let hook = r#""uuid":"e2","attachment":{"type":"hook_success","content":"x"}"#;
+        let queued = r#""uuid":"e2","attachment":{"type":"queued_command","prompt":"also"}"#;
         for after in [
             system("away_summary"),
             system("bridge_status"),
@@ -547,8 +557,8 @@ mod tests {
             system("stop_hook_summary"),
             system("compact_boundary"),
             attachment(hook),
-            meta(user(2, 30, "\"<local-command-caveat>Caveat</local-command-caveat>\"")),
-            meta(user(2, 30, "\"Continue from where you left off.\"")),
+            meta(&user(2, 30, "\"<local-command-caveat>Caveat</local-command-caveat>\"")),
+            meta(&user(2, 30, "\"Continue from where you left off.\"")),
             made_up(Placeholder::NoResponse.text()),
             result(Placeholder::Interrupted.text()),
         ] {
@@ -559,7 +569,7 @@ mod tests {
             entry(2, 30, "assistant", "\"content\":[]"),
             made_up("API Error").replace("\"uuid\"", "\"isApiErrorMessage\":true,\"uuid\""),
             result("done"),
-            meta(result("done")),
+            meta(&result("done")),
             user(2, 30, "\"<local-command-stdout>42</local-command-stdout>\""),
             user(2, 30, "\"[Request interrupted by user]\""),
         ] {
@@ -577,9 +587,9 @@ mod tests {
         let summary = user(1, 1, "\"so far\"").replace("\"uuid\"", "\"isCompactSummary\":true,\"uuid\"");
         let side = user(2, 1, "\"to an agent\"").replace("\"uuid\"", "\"isSidechain\":true,\"uuid\"");
         let found = of(&[user(0, 0, "\"one\""), summary, side]);
-        let told: Vec<_> =
+        let starts: Vec<_> =
             found.iter().map(|turn| (turn.started_by.name(), turn.compacted, turn.messages)).collect();
-        assert_eq!(told, [("prompt", false, 1), ("compact_summary", true, 1)]);
+        assert_eq!(starts, [("prompt", false, 1), ("compact_summary", true, 1)]);
         let boundary =
             entry(1, 1, "system", "").replace("\"uuid\"", "\"subtype\":\"compact_boundary\",\"uuid\"");
         assert!(of(&[user(0, 0, "\"one\""), boundary])[0].compacted);
@@ -589,14 +599,15 @@ mod tests {
 
     #[test]
     fn a_reply_over_two_turns_counts_once_where_it_ends() {
-        let reply = |n, tokens: u64| {
+        fn reply(n: usize, tokens: u64) -> String {
             entry(
                 n,
                 1,
                 "assistant",
                 &format!(r#""id":"m","usage":{{"output_tokens":{tokens}}},"content":[]"#),
             )
-        };
+        }
+
         let found = of(&[user(0, 0, "\"one\""), reply(1, 10), user(2, 1, "\"two\""), reply(3, 12)]);
         assert_eq!(found.iter().map(|turn| turn.usage.output).collect::<Vec<_>>(), [0, 12]);
         let found = of(&[user(0, 0, "\"one\""), reply(1, u64::MAX), reply(2, 1).replace("\"m\"", "\"n\"")]);
@@ -605,15 +616,18 @@ mod tests {
 
     #[test]
     fn lines_of_one_prompt_are_one_turn() {
-        let with_prompt_id = |line: String| line.replace("\"message\"", "\"promptId\":\"p\",\"message\"");
+        fn with_prompt_id(line: &str) -> String {
+            line.replace("\"message\"", "\"promptId\":\"p\",\"message\"")
+        }
+
         let found = of(&[
-            with_prompt_id(user(0, 0, "\"first\"")),
-            with_prompt_id(user(1, 0, "\"<command-name>/x</command-name>\"")),
+            with_prompt_id(&user(0, 0, "\"first\"")),
+            with_prompt_id(&user(1, 0, "\"<command-name>/x</command-name>\"")),
             entry(2, 0, "assistant", "\"content\":[]"),
-            with_prompt_id(user(3, 0, "\"another\"")),
+            with_prompt_id(&user(3, 0, "\"another\"")),
         ]);
         assert_eq!(found.iter().map(|turn| turn.prompt.as_str()).collect::<Vec<_>>(), ["first", "another"]);
-        let typed = of(&[with_prompt_id(user(0, 0, "\"one\"")), with_prompt_id(user(1, 0, "\"two\""))]);
+        let typed = of(&[with_prompt_id(&user(0, 0, "\"one\"")), with_prompt_id(&user(1, 0, "\"two\""))]);
         assert_eq!(typed.len(), 2, "what somebody types always starts a turn");
     }
 }

@@ -186,18 +186,14 @@ impl Chooser<'_> {
         let calls: Vec<Id> = reply::calls(self.session, self.node(line)).collect();
         let Some(id) = reply::of(self.node(line)).filter(|_| !calls.is_empty()) else { return false };
         let run: Vec<usize> = self.run_above(line, id).collect();
-        let answers_calls = answered.iter().any(|call| calls.contains(call));
         let (mut is_line_below, mut below) = (false, None);
         for &slot in chain {
             let node = self.node(slot);
             let has_other_call = slot != line
                 && reply::of(node) == Some(id)
                 && reply::calls(self.session, node).next().is_some();
-            let has_other_result_below = below.is_some_and(|below| {
-                let mut results = reply::results(self.session, self.node(below));
-                results.any(|call| calls.contains(&call) && !answered.contains(&call))
-            });
-            if slot == line && (is_line_below || answers_calls && has_other_result_below)
+            if slot == line
+                && (is_line_below || below.is_some_and(|below| self.answers_others(below, &calls, &answered)))
                 || has_other_call && run.contains(&slot)
             {
                 return true;
@@ -206,6 +202,13 @@ impl Chooser<'_> {
             below = Some(slot);
         }
         false
+    }
+
+    /// Returns whether some of the calls are answered, and an entry answers others of them.
+    fn answers_others(&self, entry: usize, calls: &[Id], answered: &[Id]) -> bool {
+        let mut results = reply::results(self.session, self.node(entry));
+        answered.iter().any(|call| calls.contains(call))
+            && results.any(|call| calls.contains(&call) && !answered.contains(&call))
     }
 
     /// Returns whether an entry is the end of a reply without calls whose lines are split by context, while a chain goes on

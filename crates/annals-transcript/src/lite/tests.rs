@@ -87,14 +87,18 @@ impl Seek for Counted<'_> {
 /// LISTS 4.1, 4.2
 #[test]
 fn small_ends_are_enough_if_the_tail_repeats_the_title() {
-    let record = |kind: &str, key: &str, text: &str| {
+    fn record(kind: &str, key: &str, text: &str) -> String {
         format!("{{\"type\":\"{kind}\",\"{key}\":\"{text}\",\"sessionId\":\"s\"}}\n")
-    };
+    }
+
+    fn custom(name: &str) -> String {
+        record("custom-title", "customTitle", name)
+    }
+
     let messages: String = (0..600).map(|second| some_line(99, second)).collect();
     let (before, behind) = messages.split_at(some_line(99, 0).len() * 40);
     assert!((SMALL_CHUNK..CHUNK).contains(&before.len()));
     let last = record("last-prompt", "lastPrompt", "p");
-    let custom = |name| record("custom-title", "customTitle", name);
     let ai = record("ai-title", "aiTitle", "by a model");
     let message = some_line(99, 601);
     let (little, much) = (2 * SMALL_CHUNK + 1, 2 * (SMALL_CHUNK + CHUNK + 1));
@@ -263,12 +267,13 @@ fn a_prompt_of_the_tail_is_not_the_first_of_the_session() {
 /// LISTS 5.2
 #[test]
 fn messages_of_subagents_beyond_the_limit_are_no_prompts() {
-    let line = |more: &str| {
+    fn line(more: &str) -> Lite {
         let head = format!(
             r#"{{"isSidechain":{more},"type":"user","message":{{"content":[{{"type":"text","text":"Endless"#
         );
         lite(&(head + &"z".repeat(9_000_000)))
-    };
+    }
+
     let (main, side) = (line("false"), line("true"));
     assert!(main.first_prompt.unwrap().starts_with("Endlesszz"));
     assert_eq!((side.first_prompt, side.has_messages, side.has_main_messages), (None, true, false));
@@ -307,10 +312,14 @@ fn the_first_or_the_last_value_of_a_field_wins() {
 /// LISTS 3.3, 3.4
 #[test]
 fn a_summary_is_a_title_if_its_leaf_is_in_the_file() {
-    let entry = |id: &str| format!("{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":null}}\n");
-    let summary = |text: &str, leaf: &str| {
+    fn entry(id: &str) -> String {
+        format!("{{\"type\":\"user\",\"uuid\":\"{id}\",\"parentUuid\":null}}\n")
+    }
+
+    fn summary(text: &str, leaf: &str) -> String {
         format!("{{\"type\":\"summary\",\"summary\":\"{text}\",\"leafUuid\":\"{leaf}\"}}\n")
-    };
+    }
+
     let filler = "{\"type\":\"filler\"}\n".repeat(20_000);
     let file = summary("Old", "a")
         + &summary("Ours", "a")
@@ -545,12 +554,16 @@ fn the_last_message_is_found_behind_long_lines_that_are_no_messages() {
 /// LISTS 3.6
 #[test]
 fn the_first_words_of_the_model_are_kept_if_no_prompt_stands_before_them() {
-    let reply = |more: &str, content: &str| {
+    fn reply(more: &str, content: &str) -> String {
         format!(
             "{{\"type\":\"assistant\",\"uuid\":\"a\",{more}\"message\":{{\"role\":\"assistant\",{content}}}}}\n"
         )
-    };
-    let text = |text: &str| format!("\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]");
+    }
+
+    fn text(text: &str) -> String {
+        format!("\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]")
+    }
+
     let call = "\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"Bash\"}]";
     let odd = reply("\"isSidechain\":true,", &text("agent"))
         + &reply("\"isApiErrorMessage\":true,", &text("failed"))
@@ -650,13 +663,14 @@ fn the_parts_that_are_read_depend_on_the_length_alone_and_seldom_change() {
 /// LISTS 1.8, 2.5, 2.6, 2.7, 3.2
 #[test]
 fn what_the_parts_of_a_long_file_say_counts_by_the_side_of_the_gap() {
-    let title = |name: &str| {
-        format!("{{\"type\":\"custom-title\",\"customTitle\":\"{name}\",\"sessionId\":\"s\"}}\n")
-    };
-    let of = |first: &str, last: &str| {
+    fn of(first: &str, last: &str) -> Lite {
         let first = first.to_owned() + &filler(2000 - first.len());
         let file = first + &filler(20_000) + last;
         Lite::scan(&mut Cursor::new(&file), file.len() as u64, ScanBound::with_part(4000)).unwrap()
+    }
+
+    let title = |name: &str| {
+        format!("{{\"type\":\"custom-title\",\"customTitle\":\"{name}\",\"sessionId\":\"s\"}}\n")
     };
     let prompt = user("First", "01").replace("\"uuid\"", "\"permissionMode\":\"plan\",\"uuid\"");
     let read = of(&(prompt + &title("early")), &user("Second", "02"));

@@ -140,9 +140,10 @@ mod tests {
 
     #[test]
     fn a_failed_result_keeps_its_text_only() {
-        let result = |is_error: &str, content: &str| {
+        fn result(is_error: &str, content: &str) -> String {
             format!(r#"{{"type":"tool_result","tool_use_id":"t","is_error":{is_error},"content":{content}}}"#)
-        };
+        }
+
         let both = r#"[{"type":"text","text":"a"},{"type":"image","source":{}}]"#;
         for (is_error, content, sent) in [
             ("true", both, r#"[{"type":"text","text":"a"}]"#),

@@ -77,10 +77,11 @@ fn a_missing_parent_is_a_lost_link_and_so_is_none_without_a_sign() {
 
 #[test]
 fn a_boundary_is_a_root_whatever_it_names() {
-    let boundary = |more: &str| {
+    fn boundary(more: &str) -> String {
         line("system", "b5", "", "null")
             .replace("\"uuid\"", &format!("\"subtype\":\"compact_boundary\",{more}\"uuid\""))
-    };
+    }
+
     assert_eq!(found(&with(&[boundary("\"logicalParentUuid\":\"a4\",")])), [(5, "boundary")]);
     let plain = with(&[boundary(""), prompt("u6", "b5")]);
     assert_eq!(found(&plain), [(5, "boundary")]);
@@ -127,9 +128,10 @@ fn a_prompt_at_the_time_of_the_first_one_is_its_copy() {
 
 #[test]
 fn a_rewind_to_the_start_is_noted_behind_its_prompt() {
-    let note = |leaf: &str, explicit: bool| {
+    fn note(leaf: &str, explicit: bool) -> String {
         format!(r#"{{"type":"last-prompt","leafUuid":"{leaf}","explicit":{explicit}}}"#)
-    };
+    }
+
     let rewind = with(&[prompt("u5", ""), note(NO_ENTRY, true), reply("a6", "u5")]);
     assert_eq!(found(&rewind), [(5, "rewind_to_start")]);
     assert_eq!(shown(&rewind), "(u1) (a2) (u3) (a4) u5 a6");
@@ -161,11 +163,12 @@ fn a_program_that_gives_no_prompt_a_parent_writes_one_conversation() {
 
 #[test]
 fn entries_that_hang_on_each_other_in_a_circle_have_no_root() {
-    let logical = |line: String, to: &str| {
+    fn logical(line: &str, to: &str) -> String {
         line.replace("\"uuid\"", &format!("\"logicalParentUuid\":\"{to}\",\"uuid\""))
-    };
+    }
+
     let circle = [
-        logical(line("attachment", "h5", "", "null"), "h6"),
+        logical(&line("attachment", "h5", "", "null"), "h6"),
         line("attachment", "h6", "h5", "null"),
         line("attachment", "h7", "h8", "null"),
         line("attachment", "h8", "h7", "null"),

@@ -378,28 +378,41 @@ impl Draft {
     pub(super) fn render(&self, added: &RecorderFields<'_>, out: &mut Vec<u8>) {
         let mut line = LineWriter { out, empty: true };
         line.out.push(b'{');
+        if self.kind.joins_chain() {
+            self.write_links(added, &mut line);
+            self.write_given_fields(added, &mut line);
+            self.write_envelope(added, &mut line);
+        } else {
+            if let Some(name) = self.body().get("type") {
+                // Claude Code searches the end of a file for records by their beginning, which is the type.
+                line.raw_member(b"type", name.bytes());
+            }
+            self.write_given_fields(added, &mut line);
+            self.write_record_fields(added, &mut line);
+        }
+        line.out.extend_from_slice(b"}\n");
+    }
+
+    /// Writes the fields that Claude Code writes first in entries of a chain.
+    fn write_links(&self, added: &RecorderFields<'_>, line: &mut LineWriter<'_>) {
+        line.member("parentUuid", &optional(added.parent));
+        if self.boundary && !self.has("logicalParentUuid") {
+            line.member("logicalParentUuid", &optional(added.logical_parent));
+        }
+        line.member("isSidechain", if added.agent.is_some() { "true" } else { "false" });
+        if let Some(agent) = added.agent {
+            line.member("agentId", &quote(agent));
+        }
+    }
+
+    /// Writes the fields that the caller gave, without those that the recorder adds.
+    fn write_given_fields(&self, added: &RecorderFields<'_>, line: &mut LineWriter<'_>) {
         let is_linked = self.kind.joins_chain();
-        if is_linked {
-            line.member("parentUuid", &optional(added.parent));
-            if self.boundary && !self.has("logicalParentUuid") {
-                line.member("logicalParentUuid", &optional(added.logical_parent));
-            }
-            line.member("isSidechain", if added.agent.is_some() { "true" } else { "false" });
-            if let Some(agent) = added.agent {
-                line.member("agentId", &quote(agent));
-            }
-        }
-        // A content replacement tells by this field whether it is the session's or an agent's.
-        let is_replacement = self.kind == Kind::ContentReplacement;
-        if !is_linked && let Some(name) = self.body().get("type") {
-            // Claude Code searches the end of a file for records by their beginning, which is the type.
-            line.raw_member(b"type", name.bytes());
-        }
         for (key, value) in self.body().members() {
             let is_added = match &*key.decode() {
                 "type" => !is_linked,
                 "parentUuid" | "isSidechain" => is_linked,
-                "agentId" => (is_linked || is_replacement) && added.agent.is_some(),
+                "agentId" => (is_linked || self.names_agent()) && added.agent.is_some(),
                 "sessionId" => true,
                 _ => false,
             };
@@ -407,41 +420,48 @@ impl Draft {
                 line.raw_member(key.raw(), value.bytes());
             }
         }
-        let time = quote(&format_time(added.time));
-        if is_linked {
-            let id = added.id.map(quote).expect("entries of a chain are given an id");
-            let envelope = added.envelope;
-            for (key, value) in [
-                ("uuid", id),
-                ("timestamp", time),
-                ("userType", quote("external")),
-                ("entrypoint", quote(&envelope.entrypoint)),
-                ("cwd", quote(&envelope.cwd)),
-                ("sessionId", quote(added.session)),
-                ("version", quote(&envelope.version)),
-                ("gitBranch", quote(&envelope.git_branch)),
-            ] {
-                if key == "sessionId" || !self.has(key) {
-                    line.member(key, &value);
-                }
-            }
-            for (key, value) in [("teamName", &envelope.team_name), ("agentName", &envelope.agent_name)] {
-                if let Some(value) = value.as_deref().filter(|_| !self.has(key)) {
-                    line.member(key, &quote(value));
-                }
-            }
-        } else {
-            if matches!(self.kind, Kind::QueueOperation | Kind::PrLink) && !self.has("timestamp") {
-                line.member("timestamp", &time);
-            }
-            if has_session_id(self.kind) || self.has("sessionId") {
-                line.member("sessionId", &quote(added.session));
-            }
-            if let Some(agent) = added.agent.filter(|_| is_replacement) {
-                line.member("agentId", &quote(agent));
+    }
+
+    /// Writes the fields of every entry of a chain that the caller did not give.
+    fn write_envelope(&self, added: &RecorderFields<'_>, line: &mut LineWriter<'_>) {
+        let (envelope, time) = (added.envelope, format_time(added.time));
+        for (key, value) in [
+            ("uuid", added.id.expect("entries of a chain are given an id")),
+            ("timestamp", time.as_str()),
+            ("userType", "external"),
+            ("entrypoint", envelope.entrypoint.as_str()),
+            ("cwd", envelope.cwd.as_str()),
+            ("sessionId", added.session),
+            ("version", envelope.version.as_str()),
+            ("gitBranch", envelope.git_branch.as_str()),
+        ] {
+            if key == "sessionId" || !self.has(key) {
+                line.member(key, &quote(value));
             }
         }
-        line.out.extend_from_slice(b"}\n");
+        for (key, value) in [("teamName", &envelope.team_name), ("agentName", &envelope.agent_name)] {
+            if let Some(value) = value.as_deref().filter(|_| !self.has(key)) {
+                line.member(key, &quote(value));
+            }
+        }
+    }
+
+    /// Writes the fields that some records have.
+    fn write_record_fields(&self, added: &RecorderFields<'_>, line: &mut LineWriter<'_>) {
+        if matches!(self.kind, Kind::QueueOperation | Kind::PrLink) && !self.has("timestamp") {
+            line.member("timestamp", &quote(&format_time(added.time)));
+        }
+        if has_session_id(self.kind) || self.has("sessionId") {
+            line.member("sessionId", &quote(added.session));
+        }
+        if let Some(agent) = added.agent.filter(|_| self.names_agent()) {
+            line.member("agentId", &quote(agent));
+        }
+    }
+
+    /// Returns whether it is a record that says by `agentId` whether it is the session's or an agent's.
+    fn names_agent(&self) -> bool {
+        self.kind == Kind::ContentReplacement
     }
 }
 

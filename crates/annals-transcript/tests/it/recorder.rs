@@ -151,9 +151,9 @@ fn each_message_hangs_on_the_one_before_and_nothing_on_progress() {
     let project = Project::new();
     let mut recorder = project.recorder();
     let progress = draft(&json!({"type": "progress", "uuid": "p", "data": {"type": "hook_progress"}}));
-    let told =
+    let appended =
         recorder.append(vec![prompt("a"), reply("b"), progress.clone(), prompt("c"), progress]).unwrap();
-    assert_eq!((told.written, told.skipped, told.last.as_deref()), (4, 1, Some("c")));
+    assert_eq!((appended.written, appended.skipped, appended.last.as_deref()), (4, 1, Some("c")));
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "b < a", "p < b", "c < b"]);
 }
@@ -207,12 +207,12 @@ fn what_is_known_at_the_front_of_a_batch_moves_the_start_and_what_comes_behind_d
     let mut recorder = project.recorder();
     recorder.append(vec![prompt("a"), reply("b"), prompt("c"), reply("d")]).unwrap();
     recorder.flush().unwrap();
-    let told = recorder.append(vec![prompt("a"), reply("b"), prompt("e")]).unwrap();
-    assert_eq!((told.written, told.skipped, told.last.as_deref()), (1, 2, Some("e")));
-    let told = recorder.append(vec![prompt("f"), reply("d"), reply("g")]).unwrap();
-    assert_eq!((told.written, told.skipped, told.last.as_deref()), (2, 1, Some("g")));
-    let told = recorder.append(vec![prompt("a"), reply("b")]).unwrap();
-    assert_eq!((told.written, told.skipped, told.last.as_deref()), (0, 2, Some("b")));
+    let appended = recorder.append(vec![prompt("a"), reply("b"), prompt("e")]).unwrap();
+    assert_eq!((appended.written, appended.skipped, appended.last.as_deref()), (1, 2, Some("e")));
+    let appended = recorder.append(vec![prompt("f"), reply("d"), reply("g")]).unwrap();
+    assert_eq!((appended.written, appended.skipped, appended.last.as_deref()), (2, 1, Some("g")));
+    let appended = recorder.append(vec![prompt("a"), reply("b")]).unwrap();
+    assert_eq!((appended.written, appended.skipped, appended.last.as_deref()), (0, 2, Some("b")));
     recorder.flush().unwrap();
     assert_eq!(project.shape()[4..], ["e < b", "f < e", "g < f"]);
 }
@@ -228,8 +228,8 @@ fn a_compaction_begins_a_chain_and_remembers_what_it_came_from() {
         summary: "What was said".into(),
         kept: vec!["c".into(), "d".into()],
     };
-    let told = recorder.compact(&compaction).unwrap();
-    let summary = told.last.unwrap();
+    let appended = recorder.compact(&compaction).unwrap();
+    let summary = appended.last.unwrap();
     // The caller's list now begins with the boundary; the kept messages come again after it.
     recorder.append(vec![prompt("e")]).unwrap();
     recorder.flush().unwrap();
@@ -280,9 +280,9 @@ fn a_refused_draft_keeps_its_batch_out() {
         assert_eq!(recorder.last(), Some("a"));
     }
     let orphan = prompt("x").with_parent("nowhere");
-    let (told, refused) =
+    let (appended, refused) =
         recorder.append_valid(vec![prompt("y"), orphan, prompt("z").with_parent("y")]).unwrap();
-    assert_eq!((told.written, refused.len()), (2, 1));
+    assert_eq!((appended.written, refused.len()), (2, 1));
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "y < a", "z < y"]);
 }
@@ -296,16 +296,16 @@ fn a_known_entry_whose_content_changed_is_skipped_and_counts_as_prefix() {
     let before = std::fs::read_to_string(project.path()).unwrap();
     let later = draft(&json!({"type": "assistant", "uuid": "b", "message": {"id": "b", "role": "assistant",
         "content": [{"type": "text", "text": "b"}], "stop_reason": "end_turn", "usage": {"output_tokens": 7}}}));
-    let told = recorder.append(vec![prompt("a"), later.clone(), prompt("d")]).unwrap();
-    assert_eq!((told.written, told.skipped, told.last.as_deref()), (1, 2, Some("d")));
+    let appended = recorder.append(vec![prompt("a"), later.clone(), prompt("d")]).unwrap();
+    assert_eq!((appended.written, appended.skipped, appended.last.as_deref()), (1, 2, Some("d")));
     recorder.flush().unwrap();
     let after = std::fs::read_to_string(project.path()).unwrap();
     assert!(after.starts_with(&before), "the recorded line stays");
     assert_eq!(project.shape().last().unwrap(), "d < b", "the new message hangs on the known one");
     // The same within a batch.
     let other = draft(&json!({"type": "user", "uuid": "e", "message": {"content": "other"}}));
-    let told = recorder.append(vec![prompt("e"), other, prompt("f")]).unwrap();
-    assert_eq!((told.written, told.skipped), (2, 1));
+    let appended = recorder.append(vec![prompt("e"), other, prompt("f")]).unwrap();
+    assert_eq!((appended.written, appended.skipped), (2, 1));
 }
 
 #[test]
@@ -318,8 +318,8 @@ fn a_strict_recorder_refuses_a_known_entry_whose_content_changed() {
     let error = recorder.append(vec![prompt("b"), other.clone()]).unwrap_err();
     assert_eq!((error.draft(), error.reason()), (Some(2), Some(&DraftError::IdTaken("a".into()))));
     assert_eq!((recorder.waiting(), recorder.last()), (0, Some("a")));
-    let (told, refused) = recorder.append_valid(vec![prompt("a"), other, prompt("c")]).unwrap();
-    assert_eq!((told.written, told.skipped, refused.len()), (1, 1, 1));
+    let (appended, refused) = recorder.append_valid(vec![prompt("a"), other, prompt("c")]).unwrap();
+    assert_eq!((appended.written, appended.skipped, refused.len()), (1, 1, 1));
 }
 
 /// Returns progress with an id and a parent, if it names one.
@@ -333,7 +333,7 @@ fn ephemeral_progress_is_dropped_and_what_hangs_on_it_is_not_lost() {
     let project = Project::new();
     let mut recorder =
         Recorder::builder(target(project.folder.path())).collapse_progress(true).open().unwrap();
-    let told = recorder
+    let appended = recorder
         .append(vec![
             prompt("a"),
             progress("bash_progress", "p1", Some("a")),
@@ -346,28 +346,29 @@ fn ephemeral_progress_is_dropped_and_what_hangs_on_it_is_not_lost() {
             reply("b2").with_parent("p5"),
         ])
         .unwrap();
-    assert_eq!((told.written, told.collapsed, told.skipped), (5, 3, 0));
+    assert_eq!((appended.written, appended.collapsed, appended.skipped), (5, 3, 0));
     recorder.flush().unwrap();
     // A later batch may be a child of progress of an earlier one, too.
     recorder.append(vec![prompt("c").with_parent("p2")]).unwrap();
     recorder.flush().unwrap();
     assert_eq!(project.shape(), ["a < -", "p4 < a", "p5 < a", "b < a", "b2 < p5", "c < a"]);
     // Progress that is its own ancestor does no harm.
-    let told = recorder
+    let appended = recorder
         .append(vec![
             progress("bash_progress", "x", Some("y")),
             progress("bash_progress", "y", Some("x")),
             prompt("d").with_parent("x"),
         ])
         .unwrap();
-    assert_eq!((told.written, told.collapsed), (1, 2));
+    assert_eq!((appended.written, appended.collapsed), (1, 2));
 }
 
 #[test]
 fn progress_is_written_unless_it_is_collapsed() {
     let project = Project::new();
-    let told = project.recorder().append(vec![prompt("a"), progress("bash_progress", "p", None)]).unwrap();
-    assert_eq!((told.written, told.collapsed), (2, 0));
+    let appended =
+        project.recorder().append(vec![prompt("a"), progress("bash_progress", "p", None)]).unwrap();
+    assert_eq!((appended.written, appended.collapsed), (2, 0));
 }
 
 #[test]
@@ -395,11 +396,10 @@ fn team_and_agent_name_are_part_of_every_message() {
     let team = |name: &str| Some(("茶 team".to_owned(), name.to_owned()));
     assert_eq!(teams, [team("lead"), team("guest"), None]);
     // The same message in another team is the same message.
-    let told =
-        Recorder::builder(target(project.folder.path())).strict(true).open().unwrap().append(vec![draft(
-            &json!({"type": "user", "uuid": "b", "agentName": "c", "message": {"content": "x"}}),
-        )]);
-    assert_eq!(told.unwrap().skipped, 1);
+    let appended = Recorder::builder(target(project.folder.path())).strict(true).open().unwrap().append(
+        vec![draft(&json!({"type": "user", "uuid": "b", "agentName": "c", "message": {"content": "x"}}))],
+    );
+    assert_eq!(appended.unwrap().skipped, 1);
 }
 
 #[test]

@@ -156,7 +156,10 @@ fn every_system_subtype_is_told_apart() {
 
 #[test]
 fn tool_results_come_in_three_shapes() {
-    let result = |value: &str| format!(r#"{{"type":"user","toolUseResult":{value}}}"#);
+    fn result(value: &str) -> String {
+        format!(r#"{{"type":"user","toolUseResult":{value}}}"#)
+    }
+
     let spilled = result(
         r#"{"stdout":"x","persistedOutputPath":"/t/a.txt","persistedOutputSize":165000,"agentId":"a9"}"#,
     );
