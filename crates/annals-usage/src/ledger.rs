@@ -194,7 +194,14 @@ impl Ledger {
 
     /// Returns all responses, in no particular order.
     pub fn responses(&self) -> impl Iterator<Item = Response> {
-        self.responses.iter().copied().chain(self.packed.responses(&self.files))
+        self.half(true).chain(self.half(false))
+    }
+
+    /// Returns one half of the responses, or the other: on two cores they are decoded in half the time.
+    pub(crate) fn half(&self, is_first: bool) -> impl Iterator<Item = Response> {
+        let (first, second) = self.responses.split_at(self.responses.len() / 2);
+        let merged = if is_first { first } else { second };
+        merged.iter().copied().chain(self.packed.responses(&self.files, is_first))
     }
 
     /// Returns how many responses there are.
