@@ -241,8 +241,13 @@ impl Ledger {
     /// Replaces the files that [`affected`](Self::affected) returned by what is now counted in them, without those that do not
     /// count any more, and adds new ones. The ledger is then the same as one that is built from all files.
     pub fn update(&mut self, affected: &[u32], files: Vec<CountedFile>) {
+        let merged = Self::build(files);
+        if self.files.is_empty() {
+            *self = merged;
+            return;
+        }
         self.remove(affected);
-        self.append(Self::build(files));
+        self.append(merged);
         self.sort_files();
     }
 
