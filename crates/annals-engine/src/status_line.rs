@@ -112,8 +112,11 @@ fn text(object: Option<Value<'_>>, key: &str) -> Option<String> {
 
 /// Returns a number that can be an amount: finite and not negative.
 fn amount(object: Option<Value<'_>>, key: &str) -> Option<f64> {
-    object?.get(key)?.as_f64().filter(|number| number.is_finite() && *number >= 0.0)
+    object?.get(key)?.as_f64().filter(|number| (0.0..=MOST).contains(number))
 }
+
+/// Amounts above this are mistakes: no session costs so many dollars.
+const MOST: f64 = 1e6;
 
 /// Returns a time in seconds since 1970, which may have a fraction, if a calendar has it.
 fn seconds(object: Value<'_>, key: &str) -> Option<i64> {
@@ -142,7 +145,7 @@ fn context_fill(context: Value<'_>) -> Option<ContextFill> {
         reason = "an amount is not negative, and too large a one is clamped"
     )]
     let given_tokens = || Some((given? * window? as f64 / 100.0).round() as u64);
-    let percentage = given.or_else(counted_part);
+    let percentage = given.or_else(counted_part).filter(|percentage| *percentage <= MOST_PERCENT);
     let tokens = counted.or_else(given_tokens);
     (percentage.is_some() || tokens.is_some()).then_some(ContextFill { tokens, window, percentage })
 }

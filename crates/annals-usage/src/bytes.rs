@@ -27,6 +27,10 @@ impl Output {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
 
+    pub(crate) fn four_bytes(&mut self, number: u32) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
     pub(crate) fn eight_bytes(&mut self, number: u64) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
@@ -125,6 +129,13 @@ impl<'a> Input<'a> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u16::from_le_bytes(*bytes))
+    }
+
+    #[inline]
+    pub(crate) fn four_bytes(&mut self) -> Option<u32> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u32::from_le_bytes(*bytes))
     }
 
     #[inline]

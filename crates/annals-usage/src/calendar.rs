@@ -30,7 +30,7 @@ impl Default for Weeks {
 }
 
 /// Finds the period that a time is in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Calendar {
     zone: TimeZone,
     period: Period,

@@ -194,7 +194,14 @@ impl Ledger {
 
     /// Returns all responses, in no particular order.
     pub fn responses(&self) -> impl Iterator<Item = Response> {
-        self.responses.iter().copied().chain(self.packed.responses(&self.files))
+        self.half(true).chain(self.half(false))
+    }
+
+    /// Returns one half of the responses, or the other: on two cores they are decoded in half the time.
+    pub(crate) fn half(&self, is_first: bool) -> impl Iterator<Item = Response> {
+        let (first, second) = self.responses.split_at(self.responses.len() / 2);
+        let merged = if is_first { first } else { second };
+        merged.iter().copied().chain(self.packed.responses(&self.files, is_first))
     }
 
     /// Returns how many responses there are.
@@ -234,8 +241,13 @@ impl Ledger {
     /// Replaces the files that [`affected`](Self::affected) returned by what is now counted in them, without those that do not
     /// count any more, and adds new ones. The ledger is then the same as one that is built from all files.
     pub fn update(&mut self, affected: &[u32], files: Vec<CountedFile>) {
+        let merged = Self::build(files);
+        if self.files.is_empty() {
+            *self = merged;
+            return;
+        }
         self.remove(affected);
-        self.append(Self::build(files));
+        self.append(merged);
         self.sort_files();
     }
 

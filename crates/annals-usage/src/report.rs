@@ -174,12 +174,7 @@ impl ClientTotal {
 impl Report {
     /// Adds responses up.
     pub fn new(ledger: &Ledger, prices: &Prices, options: &ReportOptions) -> Self {
-        let mut sums = Sums::default();
-        let mut grouper = Grouper::new(ledger, options);
-        for_each(ledger, prices, options, |response, priced| {
-            let group = grouper.group(response);
-            sums.add(group, response, priced);
-        });
+        let (grouper, sums) = add_up(ledger, prices, options);
         let mut rows = sums.rows(ledger, &grouper);
         let mut total = total(&rows);
         total.sessions =
@@ -202,7 +197,7 @@ impl Report {
         options: &ReportOptions,
     ) -> Vec<(Response, Option<Money>)> {
         let mut found = Vec::new();
-        for_each(ledger, prices, options, |response, priced| found.push((*response, priced.cost())));
+        visit(ledger, prices, options, |response, priced| found.push((*response, priced.cost())));
         found
     }
 
@@ -215,7 +210,7 @@ impl Report {
     ) -> Vec<(Response, Option<Money>)> {
         let mut grouper = Grouper::new(ledger, options);
         let mut found = Vec::new();
-        for_each(ledger, prices, options, |response, priced| {
+        visit(ledger, prices, options, |response, priced| {
             let group = grouper.group(response);
             if grouper.is(group, key) {
                 found.push((*response, priced.cost()));
@@ -226,17 +221,63 @@ impl Report {
     }
 }
 
-/// Visits the responses that a report is about, each with its cost.
-fn for_each(
+/// To start a thread takes as much time as to add up so many responses.
+const FEW: usize = 4_000;
+
+/// Adds up the responses that a report is about, by their groups.
+fn add_up<'a>(ledger: &'a Ledger, prices: &Prices, options: &ReportOptions) -> (Grouper<'a>, Sums) {
+    let mut grouper = Grouper::new(ledger, options);
+    if ledger.len() < FEW {
+        let sums = add_up_some(ledger, prices, options, &mut grouper, ledger.responses());
+        return (grouper, sums);
+    }
+    let mut other_grouper = grouper.clone();
+    let (mut sums, other) = std::thread::scope(|scope| {
+        let other =
+            scope.spawn(|| add_up_some(ledger, prices, options, &mut other_grouper, ledger.half(false)));
+        let sums = add_up_some(ledger, prices, options, &mut grouper, ledger.half(true));
+        (sums, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    sums.merge(other, &grouper.numbers_of(&other_grouper));
+    (grouper, sums)
+}
+
+fn add_up_some(
     ledger: &Ledger,
     prices: &Prices,
     options: &ReportOptions,
+    grouper: &mut Grouper<'_>,
+    responses: impl Iterator<Item = Response>,
+) -> Sums {
+    let mut sums = Sums::default();
+    visit_some(ledger, prices, options, responses, |response, priced| {
+        let group = grouper.group(response);
+        sums.add(group, response, priced);
+    });
+    sums
+}
+
+/// Visits the responses that a report is about, each with its cost.
+fn visit(
+    ledger: &Ledger,
+    prices: &Prices,
+    options: &ReportOptions,
+    visit: impl FnMut(&Response, &PricedReply),
+) {
+    visit_some(ledger, prices, options, ledger.responses(), visit);
+}
+
+fn visit_some(
+    ledger: &Ledger,
+    prices: &Prices,
+    options: &ReportOptions,
+    responses: impl Iterator<Item = Response>,
     mut visit: impl FnMut(&Response, &PricedReply),
 ) {
     let mut prices = prices.of_names(&ledger.names);
     let us = us_geography(&ledger.names);
     let selection = Selection::new(ledger, options);
-    ledger.responses().filter(|response| selection.has(response)).for_each(|response| {
+    responses.filter(|response| selection.has(response)).for_each(|response| {
         let price = prices.of(response.count.model);
         visit(&response, &priced(&response, price, us, options.cost_mode));
     });
@@ -338,6 +379,24 @@ impl Sums {
             }
         }
         &mut self.cells[self.last].2
+    }
+
+    /// Adds other sums, whose groups have these numbers here.
+    #[expect(clippy::iter_over_hash_type, reason = "sums do not depend on an order")]
+    fn merge(&mut self, other: Self, groups: &[u32]) {
+        for (group, model, [all, agents]) in &other.cells {
+            let mine = self.cell(groups[*group as usize], *model);
+            mine[0].merge(all);
+            mine[1].merge(agents);
+        }
+        self.sessions
+            .extend(other.sessions.iter().map(|(group, session)| (groups[*group as usize], *session)));
+        for (session, (cost, models)) in other.by_session {
+            let mine =
+                self.by_session.entry(session).or_insert_with(|| (Some(Money::default()), BTreeSet::new()));
+            mine.0 = mine.0.zip(cost).map(|(mine, theirs)| mine + theirs);
+            mine.1.extend(models);
+        }
     }
 
     /// Returns a row for each group.

@@ -86,6 +86,10 @@ fn run(args: &Args) -> Result<ExitCode, Failure> {
     let engine = match args.command {
         Command::Record(_) | Command::Hydrate(_) => args.global.recording_engine()?,
         _ if args.command.is_server() => args.global.serving_engine()?,
+        Command::Statusline(ref line) if line.action.is_none() => match args.global.engine() {
+            Ok(engine) => engine,
+            Err(_) => return Ok(commands::statusline::without_engine()),
+        },
         _ => args.global.engine()?,
     };
     output::mask::set_up(masking(args, &engine)?);

@@ -8,7 +8,7 @@ use crate::bytes::{Input, Output};
 
 impl Ledger {
     /// Raised whenever the bytes have another layout, or the same files would be merged in another way: older bytes must then not be used.
-    pub const FORMAT: u64 = 1;
+    pub const FORMAT: u64 = 2;
 
     /// Returns the bytes that [`decode`](Self::decode) reads.
     pub fn encode(&self) -> Vec<u8> {

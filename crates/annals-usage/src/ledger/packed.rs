@@ -1,8 +1,10 @@
 //! Merged responses as bytes, decoded each time that they are looked at.
 //!
-//! That takes less time than to keep them decoded, because they need a fifth of the memory.
-//! Responses are stored file by file. What few of them differ in (names and flags) is stored once, as a [`Shape`]; counters of 0 take no
-//! byte. The hashes of message ids are stored apart, so that they can be looked through without decoding the rest.
+//! That takes less time than to keep them decoded, because they need a third of the memory.
+//!
+//! Responses are stored file by file. What few of them differ in (names and flags) is stored once, as a [`Shape`]. What all of them have
+//! is in records of the same length, which are decoded fastest; what few of them have follows after the records of a file. The
+//! hashes of message ids are stored apart, so that they can be looked through without the rest.
 
 use std::collections::HashMap;
 
@@ -11,7 +13,7 @@ use foldhash::fast::FixedState;
 use super::{LedgerFile, Response};
 use crate::bytes::{Input, Output};
 use crate::names::NameId;
-use crate::reply::{Counters, Flags, NO_TIME, ReplyCount};
+use crate::reply::{Counters, Flags, ReplyCount};
 
 /// Responses as bytes.
 #[derive(Clone, Debug, Default)]
@@ -38,47 +40,28 @@ struct Part {
     length: usize,
     /// Where the hashes of their message ids begin.
     messages: usize,
-    /// Where everything else begins.
+    /// Where the records begin, and after them what few responses have.
     start: usize,
     end: usize,
 }
 
-/// A set of the fields that are stored of a response.
-#[derive(Clone, Copy)]
-struct Fields(u16);
+/// The length of a record: time, five counters, line, number of lines, shape, and which of the rarer fields there are.
+const RECORD: usize = 8 + 5 * 4 + 3 * 4 + 2;
 
-impl Fields {
-    const TIME: u16 = 1;
-    const LINES: u16 = 1 << 1;
-    const COPIES: u16 = 1 << 2;
-    const RECORDED: u16 = 1 << 3;
-    /// The first of nine counters.
-    const COUNTERS: u16 = 1 << 4;
+/// The bit of a recorded cost in the set of rarer fields; before it are those of [`rare`].
+const RECORDED: u16 = 1 << 5;
 
-    fn has(self, field: u16) -> bool {
-        self.0 & field != 0
-    }
+/// Returns the counters that nearly all responses have.
+fn common(counters: &mut Counters) -> [&mut u32; 5] {
+    let Counters { input, output, write_5m, write_1h, read, .. } = counters;
+    [input, output, write_5m, write_1h, read]
 }
 
-/// What the next response of a file is the difference to.
-#[derive(Default)]
-struct Last {
-    time: i64,
-    line: i64,
-}
-
-fn counters(counters: &mut Counters) -> [&mut u32; 9] {
-    [
-        &mut counters.input,
-        &mut counters.output,
-        &mut counters.write_5m,
-        &mut counters.write_1h,
-        &mut counters.write_unsplit,
-        &mut counters.read,
-        &mut counters.thinking,
-        &mut counters.web_searches,
-        &mut counters.web_fetches,
-    ]
+/// Returns the rarer fields, without the recorded cost. Those that are 0 are not stored.
+fn rare(response: &mut Response) -> [&mut u32; 5] {
+    let Response { count, copies, .. } = response;
+    let Counters { write_unsplit, thinking, web_searches, web_fetches, .. } = &mut count.counters;
+    [copies, write_unsplit, thinking, web_searches, web_fetches]
 }
 
 impl Packed {
@@ -97,14 +80,21 @@ impl Packed {
         bytes.as_chunks().0.iter().map(|hash| u64::from_le_bytes(*hash))
     }
 
-    /// Returns the responses.
-    pub(super) fn responses<'a>(&'a self, files: &'a [LedgerFile]) -> impl Iterator<Item = Response> + 'a {
-        self.parts.iter().flat_map(move |part| {
+    /// Returns the responses of one half of the files, or of the other.
+    pub(super) fn responses<'a>(
+        &'a self,
+        files: &'a [LedgerFile],
+        is_first: bool,
+    ) -> impl Iterator<Item = Response> + 'a {
+        let (first, second) = self.parts.split_at(self.parts.len() / 2);
+        let parts = if is_first { first } else { second };
+        parts.iter().flat_map(move |part| {
             let session = files[part.file as usize].session;
-            let mut last = Last::default();
-            let mut input = Input(&self.bytes[part.start..part.end]);
-            self.messages_of(part).map_while(move |message| {
-                let mut response = self.response(&mut input, &mut last)?;
+            let (records, rest) = self.bytes[part.start..part.end].split_at(RECORD * part.length);
+            let mut rest = Input(rest);
+            let (records, _) = records.as_chunks::<RECORD>();
+            self.messages_of(part).zip(records).map_while(move |(message, record)| {
+                let mut response = self.response(record, &mut rest)?;
                 response.count.message = message;
                 Some(Response { file: part.file, session, ..response })
             })
@@ -112,30 +102,35 @@ impl Packed {
     }
 
     #[inline]
-    fn response(&self, input: &mut Input<'_>, last: &mut Last) -> Option<Response> {
-        let shape = self.shapes.get(input.small()? as usize)?;
-        let fields = Fields(input.two_bytes()?);
+    fn response(&self, record: &[u8; RECORD], rest: &mut Input<'_>) -> Option<Response> {
+        let mut record = Input(record);
+        let time = record.eight_bytes()?.cast_signed();
+        let mut counters = Counters::default();
+        for counter in common(&mut counters) {
+            *counter = record.four_bytes()?;
+        }
+        let (line, lines, shape) = (record.four_bytes()?, record.four_bytes()?, record.four_bytes()?);
+        let shape = self.shapes.get(shape as usize)?;
         let [model, branch, agent, tier, geography] = shape.names;
-        let flags = Flags::from_bits(shape.flags);
-        let mut count = ReplyCount { model, branch, agent, tier, geography, flags, ..ReplyCount::default() };
-        count.time = NO_TIME;
-        if fields.has(Fields::TIME) {
-            last.time = last.time.wrapping_add(input.signed()?);
-            count.time = last.time;
+        let count = ReplyCount {
+            time,
+            counters,
+            model,
+            branch,
+            agent,
+            tier,
+            geography,
+            flags: Flags::from_bits(shape.flags),
+            line: u64::from(line),
+            lines,
+            ..ReplyCount::default()
+        };
+        let mut response = Response { count, file: 0, session: 0, copies: 0, is_kept: shape.is_kept };
+        let fields = record.two_bytes()?;
+        if fields != 0 {
+            read_rare(&mut response, fields, rest)?;
         }
-        last.line = last.line.wrapping_add(input.signed()?);
-        count.line = last.line.cast_unsigned();
-        count.lines = if fields.has(Fields::LINES) { input.small()? } else { 1 };
-        let copies = if fields.has(Fields::COPIES) { input.small()? } else { 0 };
-        if fields.has(Fields::RECORDED) {
-            count.recorded = Some(input.money()?);
-        }
-        for (place, counter) in counters(&mut count.counters).into_iter().enumerate() {
-            if fields.has(Fields::COUNTERS << place) {
-                *counter = input.small()?;
-            }
-        }
-        Some(Response { count, copies, is_kept: shape.is_kept, file: 0, session: 0 })
+        Some(response)
     }
 
     /// Replaces the indices of files, and removes the responses of files without a new one.
@@ -168,6 +163,9 @@ impl Packed {
             let length = input.length()?;
             let start = end;
             end = end.checked_add(input.length()?)?;
+            if end - start < length.checked_mul(RECORD)? {
+                return None;
+            }
             parts.push(Part { file, length, messages, start, end });
             messages = messages.checked_add(length.checked_mul(8)?)?;
         }
@@ -209,6 +207,35 @@ impl Shape {
     }
 }
 
+/// Reads the rarer fields of a response.
+fn read_rare(response: &mut Response, fields: u16, input: &mut Input<'_>) -> Option<()> {
+    for (place, field) in rare(response).into_iter().enumerate() {
+        if fields & 1 << place != 0 {
+            *field = input.small()?;
+        }
+    }
+    if fields & RECORDED != 0 {
+        response.count.recorded = Some(input.money()?);
+    }
+    Some(())
+}
+
+/// Writes the rarer fields that a response has. Returns which they are.
+fn write_rare(mut response: Response, out: &mut Output) -> u16 {
+    let mut fields = 0;
+    for (place, field) in rare(&mut response).into_iter().enumerate() {
+        if *field != 0 {
+            fields |= 1 << place;
+            out.number(u64::from(*field));
+        }
+    }
+    if let Some(recorded) = response.count.recorded {
+        fields |= RECORDED;
+        out.money(recorded);
+    }
+    fields
+}
+
 /// Packs responses.
 struct Packer {
     shapes: Vec<Shape>,
@@ -240,53 +267,32 @@ impl Packer {
     /// Adds the responses of one file.
     fn add(&mut self, responses: &[&Response]) {
         let Some(first) = responses.first() else { return };
-        let (start, mut last) = (self.rest.0.len(), Last::default());
+        let (start, mut rare) = (self.rest.0.len(), Output::default());
         for response in responses {
             self.messages.extend_from_slice(&response.count.message.to_le_bytes());
-            self.response(response, &mut last);
+            self.add_record(response);
+            let fields = write_rare(**response, &mut rare);
+            self.rest.two_bytes(fields);
         }
+        self.rest.0.append(&mut rare.0);
         self.parts.push([first.file as usize, responses.len(), self.rest.0.len() - start]);
     }
 
-    fn response(&mut self, response: &Response, last: &mut Last) {
-        let mut count = response.count;
+    fn add_record(&mut self, response: &Response) {
         let shape = Shape::of(response);
         let number = *self.numbers.entry(shape).or_insert(self.shapes.len());
         if number == self.shapes.len() {
             self.shapes.push(shape);
         }
-        let mut fields = 0;
-        for (field, is_stored) in [
-            (Fields::TIME, count.time != NO_TIME),
-            (Fields::LINES, count.lines != 1),
-            (Fields::COPIES, response.copies > 0),
-            (Fields::RECORDED, count.recorded.is_some()),
-        ] {
-            fields |= field * u16::from(is_stored);
+        let ReplyCount { time, mut counters, line, lines, .. } = response.count;
+        self.rest.eight_bytes(time.cast_unsigned());
+        for counter in common(&mut counters) {
+            self.rest.four_bytes(*counter);
         }
-        for (place, counter) in counters(&mut count.counters).into_iter().enumerate() {
-            fields |= (Fields::COUNTERS << place) * u16::from(*counter > 0);
-        }
-        let out = &mut self.rest;
-        out.number(number as u64);
-        out.two_bytes(fields);
-        if count.time != NO_TIME {
-            out.signed(count.time.wrapping_sub(last.time));
-            last.time = count.time;
-        }
-        let line = count.line.cast_signed();
-        out.signed(line.wrapping_sub(last.line));
-        last.line = line;
-        let small = [(count.lines, 1), (response.copies, 0)];
-        small
-            .iter()
-            .filter(|(number, usual)| number != usual)
-            .for_each(|(number, _)| out.number((*number).into()));
-        if let Some(recorded) = count.recorded {
-            out.money(recorded);
-        }
-        let counters = counters(&mut count.counters).map(|counter| *counter);
-        counters.iter().filter(|counter| **counter > 0).for_each(|counter| out.number((*counter).into()));
+        // No file has so many lines or names that a number does not fit.
+        self.rest.four_bytes(u32::try_from(line).unwrap_or(u32::MAX));
+        self.rest.four_bytes(lines);
+        self.rest.four_bytes(u32::try_from(number).unwrap_or(u32::MAX));
     }
 
     fn finish(self, out: &mut Output) {

@@ -15,6 +15,7 @@ use crate::window::{Window, window_of, windows};
 type Of = Option<i64>;
 
 /// Puts responses into groups, which are numbered in the order in which they come.
+#[derive(Clone)]
 pub(super) struct Grouper<'a> {
     ledger: &'a Ledger,
     by: By,
@@ -52,6 +53,15 @@ impl<'a> Grouper<'a> {
     /// Returns the group of a response.
     pub(super) fn group(&mut self, response: &Response) -> u32 {
         let of = self.of(response);
+        self.number(of)
+    }
+
+    /// Returns the numbers that the groups of another grouper have here.
+    pub(super) fn numbers_of(&mut self, other: &Self) -> Vec<u32> {
+        other.groups.iter().map(|of| self.number(*of)).collect()
+    }
+
+    fn number(&mut self, of: Of) -> u32 {
         if let Some((_, group)) = self.last.filter(|(last, _)| *last == of) {
             return group;
         }

@@ -22,6 +22,8 @@ use crate::output::{DIM, GREEN, RED, YELLOW, clean, note};
 
 /// The most bytes of input that are read. Claude Code sends a few kilobytes.
 const INPUT_LIMIT: u64 = 1024 * 1024;
+/// The line, if nothing is known.
+const NO_STATUS: &str = "annals: no status";
 const SEPARATOR: &str = " · ";
 /// The cells of the bar that shows the context.
 const BAR: u32 = 10;
@@ -49,15 +51,19 @@ pub(crate) fn run(engine: &Engine, args: &StatusLine, global: &Global) -> Result
             start_update(global);
         }
     }
-    let parts = input.map_or_else(
-        || vec![Part::plain(1, "annals: no status")],
-        |input| parts(&input, costs.as_ref(), now),
-    );
+    let parts =
+        input.map_or_else(|| vec![Part::plain(1, NO_STATUS)], |input| parts(&input, costs.as_ref(), now));
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let line = line(parts, columns.unwrap_or(usize::MAX), global.wants_styles_without_a_terminal());
     // Claude Code may have cancelled the command and closed the pipe.
     let _ = writeln!(io::stdout(), "{line}");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a line where the config folders that were given cannot be used.
+pub(crate) fn without_engine() -> ExitCode {
+    let _ = writeln!(io::stdout(), "{NO_STATUS}");
+    ExitCode::SUCCESS
 }
 
 /// Returns what the day and the five-hour window cost, as far as it was counted.

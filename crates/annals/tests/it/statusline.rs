@@ -63,6 +63,25 @@ fn whatever_it_is_given_it_prints_one_line_and_succeeds() {
 }
 
 #[test]
+fn amounts_that_are_not_possible_are_left_out() {
+    let home = small_home();
+    let input = r#"{"model":{"display_name":"Opus"},"cost":{"total_cost_usd":1e200},
+        "context_window":{"used_percentage":1e300},"rate_limits":{"five_hour":{"used_percentage":1e300}}}"#;
+    let ran = feed(&home, &["statusline", "--no-update", "--color", "never"], input.as_bytes());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Opus\n"));
+}
+
+#[test]
+fn a_folder_that_is_not_there_leaves_the_line() {
+    let home = small_home();
+    let ran = feed(&home, &["statusline", "--root", "/nowhere"], INPUT.as_bytes());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "annals: no status\n"));
+    // Other actions fail as all commands do.
+    let update = feed(&home, &["statusline", "update", "--root", "/nowhere"], b"");
+    assert_eq!(update.code, Some(2));
+}
+
+#[test]
 fn a_broken_rule_for_secrets_or_a_folder_that_cannot_be_written_leaves_the_line() {
     let home = small_home();
     home.write(".local/share/annals/secrets.toml", "no rule");
