@@ -199,9 +199,9 @@ mod tests {
                 .get_arguments()
                 .filter(|arg| !arg.is_global_set() && !arg.is_hide_set() && arg.get_help_heading().is_none());
             let names = own.filter_map(|arg| arg.get_long()).filter(|&name| name != "help");
-            let last = names.filter_map(|name| offset_of_option(&help, name)).max();
+            let furthest = names.filter_map(|name| offset_of_option(&help, name)).max();
             let globals = offset_of_option(&help, "json");
-            assert!(last.is_none() || last < globals, "{}: {help}", command.get_name());
+            assert!(furthest.is_none() || furthest < globals, "{}: {help}", command.get_name());
             let is_server = matches!(command.get_name(), "serve" | "mcp");
             assert_eq!(
                 offset_of_option(&help, "reveal").is_none(),
