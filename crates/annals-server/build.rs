@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-    let folder = |name: &str| PathBuf::from(env::var_os(name).expect("cargo sets it"));
     let dist = folder("CARGO_MANIFEST_DIR").join("../../web/dist");
     // A path that does not exist would count as changed in every build; `cargo x web` marks this file as changed instead.
     println!("cargo::rerun-if-changed=build.rs");
@@ -26,6 +25,11 @@ fn main() {
     }
     source += "];\n";
     fs::write(out.join("viewer.rs"), source).expect("the folder of the build is there to be written to");
+}
+
+/// Returns a folder that a variable of cargo names.
+fn folder(variable: &str) -> PathBuf {
+    PathBuf::from(env::var_os(variable).expect("cargo sets it"))
 }
 
 /// Finds the files below a folder, each with its path in URLs. A folder that is not there has none.

@@ -77,7 +77,7 @@ impl AnswerBudget {
     }
 }
 
-/// Returns the start of the character that a byte is in; the end of the text for bytes behind it.
+/// Returns the start of the character that a byte is in; the end of the text for bytes after it.
 fn character_start(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
@@ -85,21 +85,25 @@ fn character_start(text: &str, at: usize) -> usize {
 /// Returns a part of a text without harmful characters. Whether a character is harmful depends on the one before it and the one
 /// after it, which may be outside of the part.
 fn clean(text: &str, part: Range<usize>) -> String {
-    let length = |character: Option<char>| character.map_or(0, char::len_utf8);
-    let before = length(text[..part.start].chars().next_back());
-    let after = length(text[part.end..].chars().next());
+    let before = text[..part.start].chars().next_back().map_or(0, char::len_utf8);
+    let after = text[part.end..].chars().next().map_or(0, char::len_utf8);
     let near = &text[part.start - before..part.end + after];
     let part = &text[part];
     if !has_harmful(near) {
         return part.to_owned();
     }
-    let clean = |(character, is_harmful)| match character {
+    let characters = judged(near).skip(usize::from(before > 0)).take(part.chars().count());
+    characters.filter_map(|(character, is_harmful)| clean_character(character, is_harmful)).collect()
+}
+
+/// Returns what stands in place of a character; `None` if it is left out.
+fn clean_character(character: char, is_harmful: bool) -> Option<char> {
+    match character {
         '\n' | '\t' => Some(character),
         '\r' => None,
         _ if is_harmful => Some(char::REPLACEMENT_CHARACTER),
         _ => Some(character),
-    };
-    judged(near).skip(usize::from(before > 0)).take(part.chars().count()).filter_map(clean).collect()
+    }
 }
 
 /// Returns how many bytes a character takes in a JSON string, at most: harmful ones are replaced by one of three bytes.

@@ -59,6 +59,10 @@ impl Refusal {
     pub(crate) fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
+
+    pub(crate) fn broken_off() -> Self {
+        Self::new("the work broke off")
+    }
 }
 
 impl From<annals_api::rpc::Error> for Refusal {

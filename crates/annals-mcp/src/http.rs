@@ -35,8 +35,8 @@ impl HttpService {
             .with_legacy_session_mode(false)
             .with_json_response(true)
             .disable_allowed_hosts();
-        let create = move || Ok(server.clone());
-        Self(StreamableHttpService::new(create, Arc::new(NeverSessionManager::default()), config))
+        let sessions = Arc::new(NeverSessionManager::default());
+        Self(StreamableHttpService::new(move || Ok(server.clone()), sessions, config))
     }
 
     /// Answers a request.

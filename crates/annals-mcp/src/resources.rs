@@ -18,19 +18,20 @@ const LONGEST_TITLE: usize = 200;
 pub(crate) fn recent(history: &History<'_>) -> Result<Vec<Resource>, Refusal> {
     let wanted = ListParams { limit: Some(RECENT), ..ListParams::default() };
     let found: ListResult = history.get(Method::HistoryList, &wanted)?;
-    let resource = |session: annals_proto::Session| {
-        let title = session.title.or(session.first_prompt).unwrap_or_default();
-        let resource = Resource::new(format!("{SCHEME}{}", session.id), line(&title, LONGEST_TITLE));
-        let description = match (session.project_path, session.updated_at) {
-            (Some(project), Some(time)) => {
-                format!("session in {}, last active {time}", history.path(&project, LONGEST_TITLE))
-            }
-            (Some(project), None) => format!("session in {}", history.path(&project, LONGEST_TITLE)),
-            (None, _) => "session".to_owned(),
-        };
-        resource.with_description(description).with_mime_type(JSON)
+    Ok(found.sessions.into_iter().map(|session| resource(session, history)).collect())
+}
+
+fn resource(session: annals_proto::Session, history: &History<'_>) -> Resource {
+    let title = session.title.or(session.first_prompt).unwrap_or_default();
+    let resource = Resource::new(format!("{SCHEME}{}", session.id), line(&title, LONGEST_TITLE));
+    let description = match (session.project_path, session.updated_at) {
+        (Some(project), Some(time)) => {
+            format!("session in {}, last active {time}", history.path(&project, LONGEST_TITLE))
+        }
+        (Some(project), None) => format!("session in {}", history.path(&project, LONGEST_TITLE)),
+        (None, _) => "session".to_owned(),
     };
-    Ok(found.sessions.into_iter().map(resource).collect())
+    resource.with_description(description).with_mime_type(JSON)
 }
 
 pub(crate) fn template() -> ResourceTemplate {

@@ -49,8 +49,7 @@ impl McpServer {
         context: RequestContext<RoleServer>,
         work: impl FnOnce(&History<'_>) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let broken_off = || Refusal::new("the work broke off");
-        let permit = self.permits.clone().acquire_owned().await.map_err(|_| broken_off())?;
+        let permit = self.permits.clone().acquire_owned().await.map_err(|_| Refusal::broken_off())?;
         let cancelled = CancelToken::default();
         let _cancel_on_drop = CancelOnDrop(cancelled.clone());
         let api = self.api.clone();
@@ -59,7 +58,7 @@ impl McpServer {
             work(&History::new(&api, &cancelled))
         });
         tokio::select! {
-            done = work => done.unwrap_or_else(|_| Err(broken_off())),
+            done = work => done.unwrap_or_else(|_| Err(Refusal::broken_off())),
             () = context.ct.cancelled() => Err(Refusal::new("the request was cancelled")),
         }
     }

@@ -303,8 +303,8 @@ impl Acp {
             return Ok(None);
         }
         let (server, id) = (self.server.clone(), session.to_owned());
-        let find_cwd = move || server.acp_working_directory(&id);
-        let cwd = tokio::task::spawn_blocking(find_cwd).await.unwrap_or_else(|_| Err(Error::broken_off()))?;
+        let found = tokio::task::spawn_blocking(move || server.acp_working_directory(&id)).await;
+        let cwd = found.unwrap_or_else(|_| Err(Error::broken_off()))?;
         if let Some(follow_task) = slot.take() {
             follow_task.end().await;
         }
@@ -355,7 +355,7 @@ impl Acp {
         self.agent.get().and_then(Agent::running)
     }
 
-    /// Queues a request for the slot of a session, behind all earlier ones.
+    /// Queues a request for the slot of a session, after all earlier ones.
     fn enqueue_for(&self, session: &str) -> QueuedLock {
         QueuedLock::enqueue(lock(&self.slots).entry(session.to_owned()).or_default().clone())
     }

@@ -85,13 +85,12 @@ mod tests {
     #[tokio::test]
     async fn bytes_are_reserved_and_released() {
         let budget = ByteBudget::of_kib(8);
-        let free_kib = || budget.kib.available_permits();
         let reservation = budget.reserve(5000).await;
-        assert_eq!(free_kib(), 3);
+        assert_eq!(budget.kib.available_permits(), 3);
         assert!(budget.reserve_if_large(MAX_UNBUDGETED_BYTES).await.is_none());
         drop(reservation);
         let all = budget.reserve_if_large(usize::MAX).await;
-        assert_eq!((free_kib(), budget.has_waiters()), (0, false));
+        assert_eq!((budget.kib.available_permits(), budget.has_waiters()), (0, false));
         {
             let mut next = std::pin::pin!(budget.reserve(1));
             let waits = tokio::time::timeout(std::time::Duration::from_millis(1), next.as_mut()).await;
@@ -99,6 +98,6 @@ mod tests {
         }
         assert!(!budget.has_waiters(), "a waiter that gave up is not counted");
         drop(all);
-        assert_eq!(free_kib(), 8);
+        assert_eq!(budget.kib.available_permits(), 8);
     }
 }

@@ -159,8 +159,9 @@ impl Connection {
     /// Waits until all requests are answered.
     pub async fn finish(mut self) {
         let protocols = self.protocols.clone();
-        let close = move || protocols.iter().for_each(|protocol| protocol.close());
-        let _ = tokio::task::spawn_blocking(close).await;
+        let closed =
+            tokio::task::spawn_blocking(move || protocols.iter().for_each(|protocol| protocol.close()));
+        let _ = closed.await;
         while self.tasks.join_next().await.is_some() {}
     }
 

@@ -110,7 +110,7 @@ pub struct Http {
     mounted: Vec<Mounted>,
 }
 
-/// A path that another crate answers, behind the same checks.
+/// A path that another crate answers, after the same checks.
 struct Mounted {
     path: &'static str,
     answer: Arc<Answer>,

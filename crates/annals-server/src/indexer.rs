@@ -30,8 +30,8 @@ impl IndexKeeper {
     pub(crate) fn start(engine: Engine, masking: Masking, poll: bool) -> io::Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
         let keeper = Self { is_over: is_over.clone() };
-        let work = move || keep(&engine, &masking, poll, &is_over);
-        thread::Builder::new().name("index".to_owned()).spawn(work)?;
+        let thread = thread::Builder::new().name("index".to_owned());
+        thread.spawn(move || keep(&engine, &masking, poll, &is_over))?;
         Ok(keeper)
     }
 }

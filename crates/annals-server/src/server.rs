@@ -241,14 +241,13 @@ mod tests {
         let mut waiting = Vec::new();
         for _ in 0..=server.permit_count {
             let gate = gate.clone();
-            let wait_for_gate = move |server: &Server| {
+            let mut request = Box::pin(server.clone().work_on(Some(SLOW), &cancelled, move |server| {
                 let file = server.api.session(SLOW, None)?;
                 server.api.with_session(&file, None, move |_| {
                     let _ = gate.lock().unwrap().recv();
                     Ok(())
                 })
-            };
-            let mut request = Box::pin(server.clone().work_on(Some(SLOW), &cancelled, wait_for_gate));
+            }));
             assert!(poll_fn(|context| Poll::Ready(request.as_mut().poll(context).is_pending())).await);
             waiting.push(request);
         }

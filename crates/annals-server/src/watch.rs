@@ -216,7 +216,7 @@ impl Hub {
                 members: workspace.map(|path| Box::new(Members::list(&self.engine, path))),
             },
         });
-        // Lines behind the offset are reported at once, not at the next change of the file.
+        // Lines after the offset are reported at once, not at the next change of the file.
         subscription.watcher.woken.notify_one();
         Ok(subscription)
     }
@@ -243,8 +243,9 @@ impl Hub {
         if state.follower == FollowerState::Stopped {
             let hub = self.clone();
             let thread = std::thread::Builder::new().name("follower".to_owned());
-            let failed = |_| Error::new(ErrorCode::Internal, "no thread could be started");
-            thread.spawn(move || hub.follow()).map_err(failed)?;
+            thread
+                .spawn(move || hub.follow())
+                .map_err(|_| Error::new(ErrorCode::Internal, "no thread could be started"))?;
             state.follower = FollowerState::Starting;
         }
         while state.follower == FollowerState::Starting {
@@ -430,8 +431,8 @@ impl Subscription {
             let reservation = budget.reserve_if_large(usize::try_from(length).unwrap_or(usize::MAX)).await;
             let _permit = self.hub.read_permits.acquire().await.ok()?;
             let mut source = self.source.take()?;
-            let work = move || (read(&mut source, length), source);
-            let (outcome, source) = tokio::task::spawn_blocking(work).await.ok()?;
+            let done = tokio::task::spawn_blocking(move || (read(&mut source, length), source)).await;
+            let (outcome, source) = done.ok()?;
             self.source = Some(source);
             match outcome {
                 ReadOutcome::Nothing => return Some((None, reservation)),
@@ -494,23 +495,29 @@ mod tests {
 
     use super::*;
 
+    fn line(text: &str) -> String {
+        format!("{{\"type\":\"user\",\"uuid\":\"u\",\"message\":{{\"content\":\"{text}\"}}}}\n")
+    }
+
+    /// Returns where the lines of a notice end.
+    fn end(notice: &Notice) -> usize {
+        usize::try_from(notice.next_offset().unwrap()).unwrap()
+    }
+
     #[tokio::test]
     async fn a_long_notice_waits_for_the_budget() {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("projects/-tea");
         fs::create_dir_all(&project).unwrap();
         let path = project.join("3e11a6b4-93c1-4d41-9f0c-2a6f0f9f7a55.jsonl");
-        let line = |text: &str| {
-            format!("{{\"type\":\"user\",\"uuid\":\"u\",\"message\":{{\"content\":\"{text}\"}}}}\n")
-        };
         let (short, long) = (line("茶"), line(&"天".repeat(100 << 10)));
         fs::write(&path, short.clone() + &long).unwrap();
         let roots = Roots::given(vec![folder.path().to_owned()]).unwrap();
         let hub = Hub::new(Engine::open(roots, Home::at(folder.path().join("home"))), true);
-        let topic = || Topic::Session { file: TranscriptFile::at(&path), offset: Some(0) };
-        let subscribe = || hub.subscribe(topic(), None).unwrap();
-        let (mut first, mut second) = (subscribe(), subscribe());
-        let end = |notice: &Notice| usize::try_from(notice.next_offset().unwrap()).unwrap();
+        let [mut first, mut second] = [(); 2].map(|()| {
+            let topic = Topic::Session { file: TranscriptFile::at(&path), offset: Some(0) };
+            hub.subscribe(topic, None).unwrap()
+        });
         // The budget is enough for one long line, but not for two.
         let budget = ByteBudget::of_kib(512);
         let (notice, reservation) = first.next(&budget).await.unwrap();

@@ -102,25 +102,30 @@ pub(crate) fn command_with(color: clap::ColorChoice) -> clap::Command {
     let mut command = help::complete(Args::command()).color(color);
     // The arguments of commands are defined only now.
     command.build();
-    // `serve` refuses `--reveal`, and has `--allow-reveal`.
-    let hide_reveal = |arg: Arg| if arg.get_id() == "reveal" { hidden(arg) } else { arg };
-    let command = command.mut_subcommand("serve", |serve| serve.mut_args(hide_reveal));
     let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
     names
         .into_iter()
         .fold(command, |command, name| {
-            command.mut_subcommand(name, |one| with_globals_last(one.mut_args(with_completer)))
+            command
+                .mut_subcommand(name, |one| with_globals_last(without_refused(one).mut_args(with_completer)))
         })
         .mut_args(with_completer)
 }
 
-/// Lists the options that every command has behind those of the command.
+/// Leaves `--reveal` out of the help of servers, which refuse it.
+fn without_refused(command: clap::Command) -> clap::Command {
+    if !matches!(command.get_name(), "serve" | "mcp") {
+        return command;
+    }
+    command.mut_args(|arg| if arg.get_id() == "reveal" { hidden(arg) } else { arg })
+}
+
+/// Lists the options that every command has after those of the command.
 fn with_globals_last(command: clap::Command) -> clap::Command {
     let mut order = LAST..;
-    let next = |arg: Arg| {
+    command.mut_args(|arg| {
         if arg.is_global_set() { arg.display_order(order.next().expect("an endless range")) } else { arg }
-    };
-    command.mut_args(next)
+    })
 }
 
 /// The place of such options in the help; no command has as many of its own.
@@ -128,16 +133,18 @@ const LAST: usize = 500;
 
 /// Lets shells complete the sessions or paths of an argument that takes one.
 fn with_completer(arg: Arg) -> Arg {
-    let is_session = |names: &[clap::builder::Str]| {
-        names.iter().any(|name| name.starts_with("SESSION") || name.as_str() == "OTHER")
-    };
-    if arg.get_value_names().is_some_and(is_session) {
+    if takes_session(&arg) {
         return arg.add(ArgValueCompleter::new(completions::sessions));
     }
     if arg.get_value_hint() == ValueHint::AnyPath {
         return arg.add(ArgValueCompleter::new(completions::paths));
     }
     arg
+}
+
+fn takes_session(arg: &Arg) -> bool {
+    let mut names = arg.get_value_names().into_iter().flatten();
+    names.any(|name| name.starts_with("SESSION") || name.as_str() == "OTHER")
 }
 
 /// Returns the definition of those commands whose names occur among the arguments. It parses everything that the whole definition
@@ -257,8 +264,9 @@ impl Global {
 
     /// Returns the config folders given with `--root`, from the root of the file system.
     pub(crate) fn given_roots(&self) -> Vec<String> {
-        let absolute = |root: &PathBuf| std::path::absolute(root).unwrap_or_else(|_| root.clone());
-        self.root.iter().map(|root| absolute(root).to_string_lossy().into_owned()).collect()
+        let roots = self.root.iter();
+        let absolute = roots.map(|root| std::path::absolute(root).unwrap_or_else(|_| root.clone()));
+        absolute.map(|root| root.to_string_lossy().into_owned()).collect()
     }
 
     /// Does the same for a server: Claude Code may make the `projects` folder while the server runs.

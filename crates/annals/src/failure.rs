@@ -255,33 +255,38 @@ impl Failure {
 
     /// The server cannot listen on its address.
     pub(crate) fn listening(error: &HttpError, bind: &str, port: u16) -> Self {
-        let cannot = |why: &str| format!("cannot serve on `{bind}`, port {port}: {why}");
-        let (text, hint) = match error {
-            HttpError::NoToken => (
-                error.to_string(),
-                "choose one, keep it secret, and give it with `--token-file` or in `ANNALS_TOKEN`",
-            ),
-            HttpError::BadToken => (error.to_string(), "leave it out, and annals generates one"),
-            HttpError::NoAddress => (
-                format!("cannot serve on `{bind}`: {error}"),
-                "`--bind` takes an address or a name, and no port",
-            ),
+        let (why, hint) = match error {
+            HttpError::NoToken => {
+                return Self::usage(
+                    &error.to_string(),
+                    "choose one, keep it secret, and give it with `--token-file` or in `ANNALS_TOKEN`",
+                );
+            }
+            HttpError::BadToken => {
+                return Self::usage(&error.to_string(), "leave it out, and annals generates one");
+            }
+            HttpError::NoAddress => {
+                return Self::usage(
+                    &format!("cannot serve on `{bind}`: {error}"),
+                    "`--bind` takes an address or a name, and no port",
+                );
+            }
             HttpError::Io(error) => match error.kind() {
                 io::ErrorKind::AddrInUse => {
-                    (cannot("another program listens there"), "without `--port`, annals chooses a free one")
+                    ("another program listens there", "without `--port`, annals chooses a free one")
                 }
                 io::ErrorKind::PermissionDenied => (
-                    cannot("the system does not allow it"),
+                    "the system does not allow it",
                     "ports below 1024 are often reserved; without `--port`, annals chooses a free one",
                 ),
                 io::ErrorKind::AddrNotAvailable => (
-                    cannot("this machine does not have that address"),
+                    "this machine does not have that address",
                     "`127.0.0.1` is for this machine alone, `0.0.0.0` for all machines that can reach this one",
                 ),
                 _ => return Self::server(error),
             },
         };
-        Self::usage(&text, hint)
+        Self::usage(&format!("cannot serve on `{bind}`, port {port}: {why}"), hint)
     }
 
     /// Prints the message and returns the exit code.
@@ -309,15 +314,15 @@ const MAX_CANDIDATES: usize = 10;
 
 /// Returns a line for each of the first candidates. Those with the same id differ in their paths only.
 fn lines_of(candidates: &[Candidate]) -> Vec<String> {
-    let is_same =
-        |one: &Candidate| candidates.iter().filter(|other| other.session == one.session).count() > 1;
-    let line = |candidate: &Candidate| {
-        if candidate.agent.is_none() && is_same(candidate) {
-            return format!("{}  {}", clean(&candidate.session), clean(&candidate.path.to_string_lossy()));
-        }
-        output::message_row(&pick::candidate_line(candidate), output::HINT)
-    };
-    candidates.iter().take(MAX_CANDIDATES).map(line).collect()
+    candidates.iter().take(MAX_CANDIDATES).map(|candidate| line_of(candidate, candidates)).collect()
+}
+
+fn line_of(candidate: &Candidate, all: &[Candidate]) -> String {
+    let copies = all.iter().filter(|other| other.session == candidate.session).count();
+    if candidate.agent.is_none() && copies > 1 {
+        return format!("{}  {}", clean(&candidate.session), clean(&candidate.path.to_string_lossy()));
+    }
+    output::message_row(&pick::candidate_line(candidate), output::HINT)
 }
 
 impl From<annals_engine::Error> for Failure {

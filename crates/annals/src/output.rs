@@ -28,6 +28,7 @@ use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use terminal_size::{Height, Width};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -72,19 +73,20 @@ pub(crate) fn stdout_for(json: bool) -> Box<dyn Write> {
 
 /// Returns the width of the terminal that standard output goes to; `COLUMNS` overrides it. `None` if it is not a terminal.
 pub(crate) fn columns() -> Option<usize> {
-    let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    width_of(&io::stdout(), size)
+    width_of(&io::stdout(), terminal_size::terminal_size)
 }
 
 /// Returns the same of the terminal that messages go to.
 pub(crate) fn message_columns() -> Option<usize> {
-    let size = || terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
-    width_of(&io::stderr(), size)
+    width_of(&io::stderr(), || terminal_size::terminal_size_of(io::stderr()))
 }
 
-fn width_of(stream: &impl IsTerminal, size: impl FnOnce() -> Option<usize>) -> Option<usize> {
+fn width_of(stream: &impl IsTerminal, size: impl FnOnce() -> Option<(Width, Height)>) -> Option<usize> {
+    if !stream.is_terminal() {
+        return None;
+    }
     let given = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let columns = if stream.is_terminal() { given.or_else(size) } else { None };
+    let columns = given.or_else(|| size().map(|(width, _)| usize::from(width.0)));
     columns.filter(|&width| width > 0)
 }
 
@@ -158,7 +160,7 @@ pub(crate) fn sentences(out: &mut impl Write, text: &str) -> Result<(), Failure>
     Ok(())
 }
 
-/// Returns a row of a list, cut so that it stays on one line of the terminal to which messages go, behind a label.
+/// Returns a row of a list, cut so that it stays on one line of the terminal to which messages go, after a label.
 pub(crate) fn message_row(row: &str, label: &str) -> String {
     let room = message_columns().map(|columns| columns.min(WIDEST_PROSE).saturating_sub(label.width()));
     room.map_or_else(|| row.to_owned(), |room| cut(row, room))

@@ -280,10 +280,10 @@ fn conditions(engine: &Engine, params: &wire::SearchParams) -> Result<Vec<Condit
         return Err(Error::invalid_params(&format!("`sessions` has more than {MOST_NAMED} ids")));
     }
     conditions.extend(sessions.cloned().map(Condition::Session));
-    conditions.extend(given(&params.tool_name).map(Condition::Tool));
-    conditions.extend(given(&params.file_path).map(Condition::File));
-    conditions.extend(given(&params.branch).map(Condition::Branch));
-    conditions.extend(given(&params.model).map(Condition::Model));
+    conditions.extend(given(params.tool_name.as_ref()).map(Condition::Tool));
+    conditions.extend(given(params.file_path.as_ref()).map(Condition::File));
+    conditions.extend(given(params.branch.as_ref()).map(Condition::Branch));
+    conditions.extend(given(params.model.as_ref()).map(Condition::Model));
     conditions.extend(params.role.map(|role| Condition::Role(engine_role(role))));
     for field in params.fields.iter().flatten() {
         let condition = Condition::parse("in", field.word());
@@ -300,8 +300,8 @@ fn conditions(engine: &Engine, params: &wire::SearchParams) -> Result<Vec<Condit
 }
 
 /// Returns the text of a filter; a blank one selects nothing.
-fn given(text: &Option<String>) -> Option<String> {
-    text.clone().filter(|text| !text.trim().is_empty())
+fn given(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty()).cloned()
 }
 
 fn options(

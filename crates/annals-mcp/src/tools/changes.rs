@@ -53,6 +53,13 @@ pub(crate) struct Arguments {
     text_offset: Option<usize>,
 }
 
+impl Arguments {
+    /// Returns whether edits of a file are asked for.
+    fn includes(&self, path: &str) -> bool {
+        self.file.as_ref().is_none_or(|file| path.contains(file.as_str()))
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct Changes {
     /// The files that the session and its subagents changed, by path.
@@ -111,8 +118,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Changes
     let mut see = |call: ToolCall| {
         let Some(changed) = FileEdit::by(&call) else { return true };
         number += 1;
-        let is_wanted = arguments.file.as_ref().is_none_or(|file| changed.path.contains(file.as_str()));
-        if number <= after || !is_wanted {
+        if number <= after || !arguments.includes(&changed.path) {
             return true;
         }
         let edit = changed.edit(number, &call, arguments.text_offset.unwrap_or_default(), text_limit.max(4));
@@ -142,8 +148,7 @@ fn files(
         reveal: None,
     };
     let found: FilesResult = history.get(Method::HistoryFiles, &wanted)?;
-    let is_wanted = |path: &str| arguments.file.as_ref().is_none_or(|file| path.contains(file.as_str()));
-    let mut files: Vec<_> = found.files.into_iter().filter(|file| is_wanted(&file.path)).collect();
+    let mut files: Vec<_> = found.files.into_iter().filter(|file| arguments.includes(&file.path)).collect();
     if found.cut || files.len() > FILES.0 {
         notes.push(format!(
             "{} files are listed, and there are more; give `file` to see others",
@@ -151,12 +156,12 @@ fn files(
         ));
         files.truncate(FILES.0);
     }
-    let file = |file: annals_proto::ChangedFile| File {
+    let files = files.into_iter().map(|file| File {
         path: history.path(&file.path, FILES.1),
         edits: file.edits,
         last_edit_at: file.last_edit_at,
-    };
-    Ok(files.into_iter().map(file).collect())
+    });
+    Ok(files.collect())
 }
 
 /// Calls `see` with each tool call of a transcript, until it returns `false`.
@@ -200,12 +205,10 @@ impl FileEdit {
             return None;
         }
         let input: Value = serde_json::from_str(call.input.as_ref()?.get()).ok()?;
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let path = ["file_path", "notebook_path"].iter().find_map(|key| input[*key].as_str())?.to_owned();
-        let piece = |edit: &Value| (text(&edit["old_string"]), text(&edit["new_string"]));
         let pieces = match tool {
-            "Write" => vec![(String::new(), text(&input["content"]))],
-            "NotebookEdit" => vec![(String::new(), text(&input["new_source"]))],
+            "Write" => vec![(String::new(), text_of(&input["content"]))],
+            "NotebookEdit" => vec![(String::new(), text_of(&input["new_source"]))],
             "MultiEdit" => input["edits"].as_array().into_iter().flatten().map(piece).collect(),
             _ => vec![piece(&input)],
         };
@@ -237,15 +240,15 @@ fn diff(old: &str, new: &str) -> String {
             .missing_newline_hint(false)
             .to_string();
     }
-    let add = |sign: char, text: &str, diff: &mut String| {
-        for line in text.lines() {
-            diff.push(sign);
-            diff.push_str(line);
-            diff.push('\n');
-        }
-    };
-    let mut diff = String::new();
-    add('-', old, &mut diff);
-    add('+', new, &mut diff);
-    diff
+    let removed = old.lines().map(|line| format!("-{line}\n"));
+    removed.chain(new.lines().map(|line| format!("+{line}\n"))).collect()
+}
+
+/// Returns the old and the new text of an edit.
+fn piece(edit: &Value) -> (String, String) {
+    (text_of(&edit["old_string"]), text_of(&edit["new_string"]))
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }

@@ -99,7 +99,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Session
             .map(|session| row(history, session))
             .take_while(|row| budget.take(row))
             .collect();
-        // The cursor of a shorter page continues exactly behind what fits.
+        // The cursor of a shorter page continues exactly after what fits.
         if sessions.len() < found {
             wanted.limit = Some(sessions.len().max(1));
             continue;

@@ -150,6 +150,15 @@ struct Stream {
     taken: Option<String>,
 }
 
+impl Stream {
+    /// Continues at a cursor, after the item that was `taken`; without a cursor there is nothing more.
+    fn from_cursor(cursor: Option<String>, base: &ReadParams, taken: Option<String>, is_back: bool) -> Self {
+        let next =
+            cursor.map(|cursor| ReadParams { cursor: Some(cursor), limit: Some(PAGE), ..base.clone() });
+        Self { next, items: VecDeque::new(), is_back, read: 0, taken }
+    }
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "every tool is called in this form")]
 pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Window, Refusal> {
     let limit = limit(arguments.limit, MESSAGES.0, MESSAGES.1)?;
@@ -171,16 +180,9 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<Window,
             let message = selection.message(item, true);
             messages.extend(message.filter(|message| budget.take(message)));
         }
-        let stream = |cursor: Option<String>, is_back| Stream {
-            next: cursor.map(|cursor| ReadParams { cursor: Some(cursor), limit: Some(PAGE), ..base.clone() }),
-            items: VecDeque::new(),
-            is_back,
-            read: 0,
-            taken: taken.clone(),
-        };
-        streams.push(stream(page.next_cursor, false));
+        streams.push(Stream::from_cursor(page.next_cursor, &base, taken.clone(), false));
         if let Start::Around(_) = start {
-            streams.push(stream(page.previous_cursor, true));
+            streams.push(Stream::from_cursor(page.previous_cursor, &base, taken, true));
         }
     } else {
         let taken = arguments.after.clone().or(arguments.before.clone());

@@ -132,7 +132,7 @@ pub(crate) fn run(history: &History<'_>, arguments: Arguments) -> Result<SearchP
     loop {
         let result: SearchResult = history.get(Method::HistorySearch, &wanted)?;
         let (hits, sessions_that_fit) = fitting(history, &result.hits);
-        // A cursor continues behind whole sessions, so the answer has exactly those.
+        // A cursor continues after whole sessions, so the answer has exactly those.
         if hits.len() < result.hits.len() && wanted.limit > Some(sessions_that_fit) {
             wanted.limit = Some(sessions_that_fit);
             continue;

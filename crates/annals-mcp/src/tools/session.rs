@@ -208,14 +208,17 @@ fn agents(
     let wanted =
         AgentsParams { session_id: session, workspace_path: project, limit: Some(AGENTS), cursor: None };
     let found: AgentsResult = history.get(Method::HistoryAgents, &wanted)?;
-    let agent = |agent: annals_proto::Agent| OutlineAgent {
+    Ok((found.agents.iter().map(outline_agent).collect(), found.total))
+}
+
+fn outline_agent(agent: &annals_proto::Agent) -> OutlineAgent {
+    OutlineAgent {
         agent: id(&agent.agent_id),
         kind: agent.agent_type.as_deref().map(|kind| line(kind, 60)),
         task: agent.description.as_deref().map(|task| line(task, 160)),
         state: agent.state,
         entries: agent.entries,
-    };
-    Ok((found.agents.into_iter().map(agent).collect(), found.total))
+    }
 }
 
 #[derive(Debug, Serialize)]

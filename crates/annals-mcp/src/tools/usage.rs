@@ -235,7 +235,8 @@ pub(crate) fn insight(history: &History<'_>, arguments: InsightArguments) -> Res
     let mut models: Vec<_> = found.models.iter().map(|(name, model)| sums(line(name, NAME), model)).collect();
     models.sort_by_key(|model| Reverse(model.total_tokens));
     models.truncate(INSIGHT_ROWS);
-    let by_hour = |hour: usize| found.hours.iter().filter_map(|day| day.get(hour)).sum();
+    let turns_by_hour =
+        (0..24).map(|hour| found.hours.iter().filter_map(|day| day.get(hour)).sum()).collect();
     Ok(InsightAnswer {
         sessions: found.sessions,
         turns: found.turns,
@@ -244,7 +245,7 @@ pub(crate) fn insight(history: &History<'_>, arguments: InsightArguments) -> Res
         cost_usd: found.usage.cost_usd,
         cache_hit_percent: found.cache_hit_percent.map(f64::round),
         days: found.days.into_iter().map(|day| (day.date, (day.turns, day.active_ms))).collect(),
-        turns_by_hour: (0..24).map(by_hour).collect(),
+        turns_by_hour,
         models,
         tools: largest(found.tools, NAME, |work| work.calls),
         errors: found.errors.into_iter().take(INSIGHT_ROWS).map(error_row).collect(),
@@ -260,17 +261,21 @@ pub(crate) fn insight(history: &History<'_>, arguments: InsightArguments) -> Res
 }
 
 fn error_row(error: ErrorCount) -> ErrorRow {
-    let example = error.examples.into_iter().next();
-    let part = |part: fn(&annals_proto::ErrorExample) -> Option<&String>| {
-        example.as_ref().and_then(part).map(|part| id(part))
-    };
-    ErrorRow {
+    let row = ErrorRow {
         class: error.class,
         calls: error.count,
-        session: part(|example| example.session.as_ref()),
-        agent: part(|example| example.agent_id.as_ref()),
-        around: part(|example| example.uuid.as_ref()),
-        text: example.as_ref().map(|example| line(&example.text, 160)).unwrap_or_default(),
+        session: None,
+        agent: None,
+        around: None,
+        text: String::new(),
+    };
+    let Some(example) = error.examples.into_iter().next() else { return row };
+    ErrorRow {
+        session: example.session.as_deref().map(id),
+        agent: example.agent_id.as_deref().map(id),
+        around: example.uuid.as_deref().map(id),
+        text: line(&example.text, 160),
+        ..row
     }
 }
 

@@ -124,11 +124,10 @@ impl EventReporter {
 
     /// Adds the entries of appended lines, except those that were reported before their lines had an end.
     fn add_lines(&mut self, lines: &[u8]) -> Result<(), Error> {
-        let failed = |source| annals_engine::Error::read(&self.file.path, source);
-        let session = Session::read(lines).map_err(failed)?;
-        let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(lines.len());
+        let session = Session::read(lines);
+        let session = session.map_err(|source| annals_engine::Error::read(&self.file.path, source))?;
         for node in session.nodes().iter().filter(|node| node.is_read_by_claude_code()) {
-            let line = &lines[at(node.at.offset)..at(node.at.offset + node.length)];
+            let line = span_of(lines, node.at.offset, node.length);
             let uuid = Entry::new(line).head().id.map(annals_transcript::json::JsonStr::decode);
             if uuid.is_none_or(|uuid| !self.unfinished.iter().any(|reported| *reported == *uuid)) {
                 self.builder.add_entry(line);
@@ -140,7 +139,7 @@ impl EventReporter {
     /// Builds the messages that report title, time and usage of the context window, where they have changed.
     fn changed_info(&mut self) -> Result<Vec<String>, Error> {
         let mut updates = Vec::new();
-        // A symlink may lead out of the config folders by now; what is behind it must not be read.
+        // A symlink may lead out of the config folders by now; what it leads to must not be read.
         if self.engine.symlink_guard().allows_now(&self.file.path)
             && let Ok(listed) = self.engine.session_row(&self.file)
         {
@@ -163,6 +162,13 @@ impl EventReporter {
         let info = InfoUpdate { meta: Some(Meta { annals: fate }), ..InfoUpdate::default() };
         update_message(&self.session, Update::SessionInfoUpdate(info)).map(|message| vec![message])
     }
+}
+
+/// Returns some bytes of lines; those past the end of the lines are left out.
+fn span_of(lines: &[u8], offset: u64, length: u64) -> &[u8] {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(lines.len());
+    let length = usize::try_from(length).unwrap_or(usize::MAX).min(lines.len() - start);
+    &lines[start..start + length]
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Plans: what the model intends to do, from its to-do list or its tasks.
 
+use std::borrow::Cow;
+
 use annals_proto::acp::{Plan, PlanEntry, PlanStatus};
 use annals_transcript::content::ToolUse;
 use annals_transcript::json::Value;
@@ -25,20 +27,20 @@ pub(super) enum TaskChange {
 pub(super) fn todo_plan(call: &ToolUse<'_>) -> Option<Plan> {
     let todos = call.input().filter(|_| call.name().as_deref() == Some("TodoWrite"))?.get("todos")?;
     let todos = todos.is_array().then(|| todos.items())?;
-    let entry = |todo: Value<'_>| Some(plan_entry(&todo.text("content")?, todo.text("status").as_deref()));
-    Some(Plan { entries: todos.filter_map(entry).take(MAX_ENTRIES).collect() })
+    let entries =
+        todos.filter_map(|todo| Some(plan_entry(&todo.text("content")?, todo.text("status").as_deref())));
+    Some(Plan { entries: entries.take(MAX_ENTRIES).collect() })
 }
 
 impl TaskChange {
     /// Reads the change that a call asks for; `None` if it is another call.
     pub(super) fn of(call: &ToolUse<'_>) -> Option<Self> {
         let input = call.input()?;
-        let text = |key: &str| input.text(key).map(std::borrow::Cow::into_owned);
+        let [id, subject, status] =
+            ["taskId", "subject", "status"].map(|key| input.text(key).map(Cow::into_owned));
         match call.name().as_deref()? {
-            "TaskCreate" => Some(Self::Create { subject: text("subject")? }),
-            "TaskUpdate" => {
-                Some(Self::Update { id: text("taskId")?, subject: text("subject"), status: text("status") })
-            }
+            "TaskCreate" => Some(Self::Create { subject: subject? }),
+            "TaskUpdate" => Some(Self::Update { id: id?, subject, status }),
             _ => None,
         }
     }
@@ -94,9 +96,23 @@ mod tests {
         plan.entries.iter().map(|entry| format!("{} {:?}", entry.content, entry.status)).collect()
     }
 
+    fn todos(input: &str) -> Option<Plan> {
+        with("TodoWrite", input, todo_plan)
+    }
+
+    /// Returns what `TaskCreate` prints.
+    fn made(id: u8) -> String {
+        format!(r#"{{"task":{{"id":"{id}","subject":"x"}}}}"#)
+    }
+
+    /// Changes tasks by a call; returns the new plan.
+    fn change(tasks: &mut Tasks, name: &str, input: &str, result: &str) -> Option<Vec<String>> {
+        let change = with(name, input, TaskChange::of)?;
+        tasks.apply(change, Value::new(result.as_bytes())).map(|plan| lines(&plan))
+    }
+
     #[test]
     fn a_to_do_list_is_a_plan() {
-        let todos = |input: &str| with("TodoWrite", input, todo_plan);
         let plan = todos(
             r#"{"todos":[{"content":"煮水","status":"completed"},{"content":"Pour","status":"in_progress"},{"content":"Drink"},7]}"#,
         );
@@ -109,24 +125,36 @@ mod tests {
     #[test]
     fn tasks_are_a_plan_that_grows() {
         let mut tasks = Tasks::default();
-        let mut change = |name: &str, input: &str, result: &str| {
-            let change = with(name, input, TaskChange::of)?;
-            tasks.apply(change, Value::new(result.as_bytes())).map(|plan| lines(&plan))
-        };
-        let made = |id: u8| format!(r#"{{"task":{{"id":"{id}","subject":"x"}}}}"#);
-        assert_eq!(change("TaskCreate", r#"{"subject":"Boil"}"#, &made(1)).unwrap(), ["Boil Pending"]);
         assert_eq!(
-            change("TaskCreate", r#"{"subject":"Pour"}"#, &made(2)).unwrap(),
+            change(&mut tasks, "TaskCreate", r#"{"subject":"Boil"}"#, &made(1)).unwrap(),
+            ["Boil Pending"]
+        );
+        assert_eq!(
+            change(&mut tasks, "TaskCreate", r#"{"subject":"Pour"}"#, &made(2)).unwrap(),
             ["Boil Pending", "Pour Pending"]
         );
-        assert_eq!(change("TaskCreate", r#"{"subject":"Pour"}"#, &made(2)), None, "recorded twice");
-        assert_eq!(change("TaskCreate", r#"{"subject":"Stir"}"#, "{}"), None, "the result has no id");
+        assert_eq!(
+            change(&mut tasks, "TaskCreate", r#"{"subject":"Pour"}"#, &made(2)),
+            None,
+            "recorded twice"
+        );
+        assert_eq!(
+            change(&mut tasks, "TaskCreate", r#"{"subject":"Stir"}"#, "{}"),
+            None,
+            "the result has no id"
+        );
         let update = r#"{"taskId":"1","status":"in_progress"}"#;
-        assert_eq!(change("TaskUpdate", update, "{}").unwrap(), ["Boil InProgress", "Pour Pending"]);
+        assert_eq!(
+            change(&mut tasks, "TaskUpdate", update, "{}").unwrap(),
+            ["Boil InProgress", "Pour Pending"]
+        );
         let rename = r#"{"taskId":"1","subject":"煮水"}"#;
-        assert_eq!(change("TaskUpdate", rename, "{}").unwrap(), ["煮水 InProgress", "Pour Pending"]);
-        assert_eq!(change("TaskUpdate", r#"{"taskId":"9","status":"completed"}"#, "{}"), None);
+        assert_eq!(
+            change(&mut tasks, "TaskUpdate", rename, "{}").unwrap(),
+            ["煮水 InProgress", "Pour Pending"]
+        );
+        assert_eq!(change(&mut tasks, "TaskUpdate", r#"{"taskId":"9","status":"completed"}"#, "{}"), None);
         let delete = r#"{"taskId":"1","status":"deleted"}"#;
-        assert_eq!(change("TaskUpdate", delete, "{}").unwrap(), ["Pour Pending"]);
+        assert_eq!(change(&mut tasks, "TaskUpdate", delete, "{}").unwrap(), ["Pour Pending"]);
     }
 }

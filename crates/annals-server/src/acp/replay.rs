@@ -163,9 +163,10 @@ impl Replay {
         start: usize,
         cancelled: &CancelToken,
     ) -> Result<(), Error> {
-        let unreadable = |source| annals_engine::Error::read(reading.snapshot.path(), source);
         if start == 0 {
-            self.offset = end_of_lines(reading.snapshot.path(), reading.length).map_err(unreadable)?;
+            let path = reading.snapshot.path();
+            let offset = end_of_lines(path, reading.length);
+            self.offset = offset.map_err(|source| annals_engine::Error::read(path, source))?;
         }
         let session = reading.snapshot.session();
         let steps = reading.conversation.steps();

@@ -31,8 +31,9 @@ impl Server {
         });
         let next_cursor = end_page(&mut listing.sessions, PAGE_SIZE);
         let sessions = listing.sessions.into_iter();
-        let info = |listed| session_info(listed, cwd.as_deref(), masking.as_ref()).transpose();
-        let sessions = sessions.filter_map(info).collect::<Result<_, _>>()?;
+        let sessions = sessions
+            .filter_map(|listed| session_info(listed, cwd.as_deref(), masking.as_ref()).transpose())
+            .collect::<Result<_, _>>()?;
         serialize(&ListResult { sessions, next_cursor })
     }
 
@@ -57,7 +58,7 @@ impl Server {
         }
         let listed = self.api.engine().session_row(&self.api.session(session, None)?)?;
         working_directory(&listed)
-            .ok_or_else(|| Error::new(ErrorCode::NotSupported, "the session tells no folder"))
+            .ok_or_else(|| Error::new(ErrorCode::NotSupported, "the session names no folder"))
     }
 
     /// Refuses to continue a session, with the command that does it.
@@ -93,8 +94,10 @@ fn not_supported(message: &str, command: Vec<String>, cwd: Option<String>) -> Er
 
 /// Reads `cwd`, which has to be an absolute path. It is compared with the paths that sessions name, and never opened.
 fn check_cwd(cwd: &str) -> Result<Option<std::path::PathBuf>, Error> {
-    let invalid = || Error::invalid_params("`cwd` is not an absolute path");
-    workspace(Some(cwd)).map_err(|_| invalid())?.map(Some).ok_or_else(invalid)
+    match workspace(Some(cwd)) {
+        Ok(Some(path)) => Ok(Some(path)),
+        Ok(None) | Err(_) => Err(Error::invalid_params("`cwd` is not an absolute path")),
+    }
 }
 
 impl Server {
@@ -156,9 +159,12 @@ fn trim_separators(path: &str) -> &str {
     path.trim_end_matches(['/', '\\'])
 }
 
+fn has_drive(path: &str) -> bool {
+    path.as_bytes().get(1) == Some(&b':')
+}
+
 /// Returns whether two Windows paths differ at most in the case of the drive letter.
 fn is_same_on_drive(first: &str, second: &str) -> bool {
-    let has_drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
     has_drive(first)
         && has_drive(second)
         && first[..1].eq_ignore_ascii_case(&second[..1])

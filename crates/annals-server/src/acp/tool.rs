@@ -154,9 +154,30 @@ mod tests {
         }
     }
 
+    fn titled(name: &str, input: &str) -> String {
+        with(name, input, title)
+    }
+
+    /// Returns the files that a call names, with their lines.
+    fn located(name: &str, input: &str, cwd: Option<&str>) -> Vec<(String, Option<u32>)> {
+        let found = with(name, input, |call| locations(call, cwd));
+        found.into_iter().map(|location| (location.path, location.line)).collect()
+    }
+
+    fn diff(old: Option<&str>, new: &str) -> ToolContent {
+        ToolContent::Diff {
+            path: "/a".to_owned(),
+            old_text: old.map(str::to_owned),
+            new_text: new.to_owned(),
+        }
+    }
+
+    fn diffs_of(name: &str, input: &str) -> Vec<ToolContent> {
+        with(name, input, |call| diffs(call, None))
+    }
+
     #[test]
     fn a_title_is_one_short_line() {
-        let titled = |name: &str, input: &str| with(name, input, title);
         assert_eq!(titled("Bash", r#"{"command":"ls"}"#), "Bash: ls");
         assert_eq!(titled("Bash", r#"{"command":"cat <<E\n天气\nE"}"#), "Bash: cat <<E …");
         assert_eq!(titled("TaskList", "{}"), "TaskList");
@@ -167,42 +188,35 @@ mod tests {
 
     #[test]
     fn files_are_named_from_the_root() {
-        let found = |name: &str, input: &str, cwd| {
-            let found = with(name, input, |call| locations(call, cwd));
-            found.into_iter().map(|location| (location.path, location.line)).collect::<Vec<_>>()
-        };
         let cwd = Some("/home/mia/茶");
         assert_eq!(
-            found("Read", r#"{"file_path":"/a.rs","offset":7}"#, cwd),
+            located("Read", r#"{"file_path":"/a.rs","offset":7}"#, cwd),
             [("/a.rs".to_owned(), Some(7))]
         );
-        assert_eq!(found("Read", r#"{"file_path":"/a.rs","offset":0}"#, cwd), [("/a.rs".to_owned(), None)]);
-        assert_eq!(found("Edit", r#"{"file_path":"C:\\天\\a.rs"}"#, cwd), [(r"C:\天\a.rs".to_owned(), None)]);
+        assert_eq!(located("Read", r#"{"file_path":"/a.rs","offset":0}"#, cwd), [("/a.rs".to_owned(), None)]);
         assert_eq!(
-            found("Bash", r#"{"command":"ls > b.txt"}"#, cwd),
+            located("Edit", r#"{"file_path":"C:\\天\\a.rs"}"#, cwd),
+            [(r"C:\天\a.rs".to_owned(), None)]
+        );
+        assert_eq!(
+            located("Bash", r#"{"command":"ls > b.txt"}"#, cwd),
             [("/home/mia/茶/b.txt".to_owned(), None)]
         );
-        assert_eq!(found("Grep", r#"{"path":"src"}"#, Some(r"C:\天\")), [(r"C:\天\src".to_owned(), None)]);
-        assert_eq!(found("Grep", r#"{"path":"src"}"#, None), []);
-        assert_eq!(found("Grep", r#"{"path":"~/src"}"#, cwd), []);
+        assert_eq!(located("Grep", r#"{"path":"src"}"#, Some(r"C:\天\")), [(r"C:\天\src".to_owned(), None)]);
+        assert_eq!(located("Grep", r#"{"path":"src"}"#, None), []);
+        assert_eq!(located("Grep", r#"{"path":"~/src"}"#, cwd), []);
     }
 
     #[test]
     fn edits_are_changes_of_files() {
-        let diff = |old: Option<&str>, new: &str| ToolContent::Diff {
-            path: "/a".to_owned(),
-            old_text: old.map(str::to_owned),
-            new_text: new.to_owned(),
-        };
-        let found = |name, input| with(name, input, |call| diffs(call, None));
         let edit = r#"{"file_path":"/a","old_string":"旧","new_string":"新"}"#;
-        assert_eq!(found("Edit", edit), [diff(Some("旧"), "新")]);
+        assert_eq!(diffs_of("Edit", edit), [diff(Some("旧"), "新")]);
         let edits = r#"{"file_path":"/a","edits":[{"old_string":"1","new_string":"2"},{"old_string":"3","new_string":""},7]}"#;
-        assert_eq!(found("MultiEdit", edits), [diff(Some("1"), "2"), diff(Some("3"), "")]);
-        assert_eq!(found("Write", r#"{"file_path":"/a","content":"x"}"#), [diff(None, "x")]);
-        assert_eq!(found("NotebookEdit", r#"{"notebook_path":"/a","new_source":"x"}"#), [diff(None, "x")]);
+        assert_eq!(diffs_of("MultiEdit", edits), [diff(Some("1"), "2"), diff(Some("3"), "")]);
+        assert_eq!(diffs_of("Write", r#"{"file_path":"/a","content":"x"}"#), [diff(None, "x")]);
+        assert_eq!(diffs_of("NotebookEdit", r#"{"notebook_path":"/a","new_source":"x"}"#), [diff(None, "x")]);
         for nothing in ["{}", "[]", "7", r#"{"file_path":"a","content":"x"}"#, r#"{"file_path":"/a"}"#] {
-            assert_eq!(found("Write", nothing), [], "{nothing}");
+            assert_eq!(diffs_of("Write", nothing), [], "{nothing}");
         }
         let result =
             br#"{"filePath":"/a","content":"new","originalFile":"old","structuredPatch":[{"newStart":12}]}"#;

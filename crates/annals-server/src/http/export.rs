@@ -49,12 +49,11 @@ pub(super) async fn answer(State(state): State<Arc<HttpState>>, request: Request
     let refused = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         let out = ChunkWriter { sender, chunk: Vec::with_capacity(CHUNK) };
-        let announce = move |name: String| {
+        let (mut out, report) = server.api().export(&params, move |name| {
             // If nobody waits any more, the first chunk cannot be sent either.
             let _ = begun.send(name);
             out
-        };
-        let (mut out, report) = server.api().export(&params, announce)?;
+        })?;
         let line = if params.report { json_line(&report).ok() } else { None };
         let written = line.map_or(Ok(()), |line| write!(out, "\n{line}\n"));
         // The client is gone if this fails.

@@ -144,7 +144,7 @@ impl Guard {
         let host = connection
             .and_then(|connection| Some((connection, self.host(request, connection.local_address)?)));
         let Some((connection, host)) = host else {
-            return refuse(StatusCode::FORBIDDEN, "this server is not called by that name");
+            return refuse(StatusCode::FORBIDDEN, "this server does not answer to that host name");
         };
         if !is_own_page(request, host) {
             return refuse(StatusCode::FORBIDDEN, "pages of other sites are not answered");

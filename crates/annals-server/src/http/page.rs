@@ -36,8 +36,14 @@ pub(super) fn router() -> Router<Arc<HttpState>> {
 
 /// Returns whether a path is that of a file or a place of the viewer. They contain no secret and no transcript text.
 pub(super) fn has(path: &str) -> bool {
-    let is_conversation = || path.strip_prefix("/s/").is_some_and(|id| !id.is_empty() && !id.contains('/'));
-    PLACES.contains(&path) || path == ICON.0 || is_conversation() || assets().any(|(asset, _)| asset == path)
+    PLACES.contains(&path)
+        || path == ICON.0
+        || is_conversation(path)
+        || assets().any(|(asset, _)| asset == path)
+}
+
+fn is_conversation(path: &str) -> bool {
+    path.strip_prefix("/s/").is_some_and(|id| !id.is_empty() && !id.contains('/'))
 }
 
 /// The scripts and styles of the viewer.

@@ -101,8 +101,9 @@ async fn reserve(
     limits: &Limits,
 ) -> Result<Option<Reservation>, Response> {
     let reservation = timeout(limits.budget_wait, budget.reserve_if_large(length)).await;
-    let busy = |_| plain(StatusCode::SERVICE_UNAVAILABLE, "too much waits to be read: ask again later");
-    reservation.map_err(busy)
+    reservation.map_err(|_| {
+        plain(StatusCode::SERVICE_UNAVAILABLE, "too many bytes wait to be read: ask again later")
+    })
 }
 
 pub(super) fn is_json(headers: &HeaderMap) -> bool {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use annals_engine::{
     Engine, SessionRow, SymlinkGuard, TranscriptFile, TranscriptKind, TrashChange, TrashEntry,
 };
-use annals_proto::{ChangedNotice, Session};
+use annals_proto::ChangedNotice;
 use annals_transcript::paths::SessionPaths;
 
 use super::FileEvent;
@@ -240,11 +240,15 @@ impl NoticeBuilder<'_> {
             return;
         }
         for row in elsewhere {
-            let is_reported = |listed: &Session| listed.path == Some(row.file.path.as_path().into());
-            if !self.notice.added.iter().chain(&self.notice.updated).any(is_reported) {
+            if !self.is_reported(&row) {
                 self.add_row(row, Change::Updated);
             }
         }
+    }
+
+    fn is_reported(&self, row: &SessionRow) -> bool {
+        let path = Some(row.file.path.as_path().into());
+        self.notice.added.iter().chain(&self.notice.updated).any(|listed| listed.path == path)
     }
 
     /// Returns the sessions with this id that are reported to the subscriber.
@@ -273,7 +277,7 @@ impl NoticeBuilder<'_> {
     }
 }
 
-/// Returns a session as lists show it; `None` if it has no id, cannot be read, or is behind a symlink out of the config
+/// Returns a session as lists show it; `None` if it has no id, cannot be read, or is reached through a symlink out of the config
 /// folders.
 fn session_row(engine: &Engine, file: &TranscriptFile, guard: &mut SymlinkGuard) -> Option<SessionRow> {
     file.session.as_ref()?;

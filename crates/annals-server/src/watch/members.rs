@@ -29,8 +29,8 @@ impl Members {
     pub(super) fn list(engine: &Engine, path: &Path) -> Self {
         let project = Some(path.to_owned());
         let listing = engine.list(&ListOptions { project, inside: true, ..ListOptions::default() });
-        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let transcripts = listing.sessions.iter().map(|row| absolute(&row.file.path)).collect();
+        let paths = listing.sessions.into_iter().map(|row| row.file.path);
+        let transcripts = paths.map(|path| std::path::absolute(&path).unwrap_or(path)).collect();
         Self { workspace: engine.workspace(path), transcripts }
     }
 

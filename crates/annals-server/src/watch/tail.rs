@@ -159,7 +159,7 @@ impl SessionTail {
         if was_reported { ReadOutcome::Nothing } else { ReadOutcome::Ready(TailEvent::Removed) }
     }
 
-    /// Reads the next lines of the open file and moves the checkpoint behind them.
+    /// Reads the next lines of the open file and moves the checkpoint to their end.
     fn read_lines(
         &mut self,
         source: &mut File,
@@ -216,8 +216,8 @@ impl SessionTail {
 
     /// Builds the notice of appended lines.
     fn appended(&mut self, lines: &[u8]) -> Result<AppendedNotice, Error> {
-        let failed = |source| annals_engine::Error::read(&self.file.path, source);
-        let session = Session::read(lines).map_err(failed)?;
+        let session = Session::read(lines);
+        let session = session.map_err(|source| annals_engine::Error::read(&self.file.path, source))?;
         let to_wire = ToWire::of_lines(&self.file, &session, lines).cut_above(LONGEST_ITEM);
         let items = (0..session.nodes().len()).map(|index| to_wire.entry_alone(index));
         let items = items.collect::<Result<Vec<_>, _>>()?;
@@ -322,6 +322,21 @@ mod tests {
         }
     }
 
+    /// What a notice says: whether the file was replaced, whether it is gone, and which entries were appended.
+    type NoticeFacts = (bool, bool, Vec<String>);
+
+    const RESET: NoticeFacts = (true, false, Vec::new());
+    const GONE: NoticeFacts = (true, true, Vec::new());
+
+    fn appended(uuids: &[&str]) -> NoticeFacts {
+        (false, false, uuids.iter().map(ToString::to_string).collect())
+    }
+
+    fn next(tail: &mut SessionTail) -> NoticeFacts {
+        let notice = read(tail).unwrap();
+        (notice.reset, notice.gone, uuids(&notice))
+    }
+
     #[test]
     fn a_file_that_is_replaced_truncated_or_removed_is_reported_from_its_start() {
         let folder = tempfile::tempdir().unwrap();
@@ -330,33 +345,26 @@ mod tests {
         fs::write(&path, line(1) + &line(2)).unwrap();
         let mut tail =
             SessionTail::new(TranscriptFile::at(&path), guard(folder.path()), "s1".to_owned(), None).unwrap();
-        let mut expect = |reset: bool, gone: bool, expected: &[&str]| {
-            let notice = read(&mut tail).unwrap();
-            assert_eq!(
-                (notice.reset, notice.gone, uuids(&notice)),
-                (reset, gone, expected.iter().map(ToString::to_string).collect())
-            );
-        };
         fs::write(&path, line(3)).unwrap();
-        expect(true, false, &[]);
-        expect(false, false, &["u3"]);
+        assert_eq!(next(&mut tail), RESET);
+        assert_eq!(next(&mut tail), appended(&["u3"]));
         let other = folder.path().join("other");
         fs::write(&other, line(4) + &line(5)).unwrap();
         fs::rename(&other, &path).unwrap();
-        expect(true, false, &[]);
-        expect(false, false, &["u4", "u5"]);
+        assert_eq!(next(&mut tail), RESET);
+        assert_eq!(next(&mut tail), appended(&["u4", "u5"]));
         // The new file is longer, and no line starts at the old offset.
         fs::write(&path, line(100) + &line(1000) + &line(7)).unwrap();
-        expect(true, false, &[]);
-        expect(false, false, &["u100", "u1000", "u7"]);
+        assert_eq!(next(&mut tail), RESET);
+        assert_eq!(next(&mut tail), appended(&["u100", "u1000", "u7"]));
         // The new file is longer, and a line starts at the old offset.
         fs::write(&path, line(200) + &line(2000) + &line(8) + &line(9)).unwrap();
-        expect(true, false, &[]);
-        expect(false, false, &["u200", "u2000", "u8", "u9"]);
+        assert_eq!(next(&mut tail), RESET);
+        assert_eq!(next(&mut tail), appended(&["u200", "u2000", "u8", "u9"]));
         fs::remove_file(&path).unwrap();
-        expect(true, true, &[]);
+        assert_eq!(next(&mut tail), GONE);
         fs::write(&path, line(8)).unwrap();
-        expect(false, false, &["u8"]);
+        assert_eq!(next(&mut tail), appended(&["u8"]));
         assert!(read(&mut tail).is_none());
     }
 
@@ -393,13 +401,12 @@ mod tests {
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(0)).unwrap();
         let buffer = Arc::<LineBuffer>::default();
-        let tail = || {
+        let [mut first, mut second, mut late] = [(); 3].map(|()| {
             let file = TranscriptFile::at(&path);
             let mut tail = SessionTail::new(file, guard.clone(), "s1".to_owned(), None).unwrap();
             tail.share(buffer.clone());
             tail
-        };
-        let (mut first, mut second, mut late) = (tail(), tail(), tail());
+        });
         let mut file = fs::File::options().append(true).open(&path).unwrap();
         for number in 1..20 {
             file.write_all(line(number).as_bytes()).unwrap();
@@ -454,15 +461,17 @@ mod tests {
         let path = folder.path().join("projects").join(format!("{SESSION}.jsonl"));
         fs::write(&path, line(1) + &line(2)).unwrap();
         let first = line(1).len() as u64;
-        let start = |offset| {
-            SessionTail::new(TranscriptFile::at(&path), guard(folder.path()), "s1".to_owned(), Some(offset))
-                .unwrap()
-        };
-        assert_eq!(uuids(&read(&mut start(first)).unwrap()), ["u2"]);
-        for offset in [1, first - 1, first + 1, 1 << 40, u64::MAX] {
-            assert!(read(&mut start(offset)).unwrap().reset, "{offset}");
+        for offset in [first, 1, first - 1, first + 1, 1 << 40, u64::MAX] {
+            let file = TranscriptFile::at(&path);
+            let mut tail =
+                SessionTail::new(file, guard(folder.path()), "s1".to_owned(), Some(offset)).unwrap();
+            let notice = read(&mut tail).unwrap();
+            assert_eq!(notice.reset, offset != first, "{offset}");
+            if offset == first {
+                assert_eq!(uuids(&notice), ["u2"]);
+                assert_eq!(notice.next_offset, fs::metadata(&path).unwrap().len());
+            }
         }
-        assert_eq!(read(&mut start(first)).unwrap().next_offset, fs::metadata(&path).unwrap().len());
     }
 
     #[test]

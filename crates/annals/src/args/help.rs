@@ -121,7 +121,7 @@ annals completions powershell >> $PROFILE";
 pub(super) fn complete(command: Command) -> Command {
     let columns = output::columns().unwrap_or(WIDEST).min(WIDEST);
     let groups = groups(&command, columns);
-    // clap would wrap the groups again if it took another width, such as that of a terminal behind a pipe.
+    // clap would wrap the groups again if it took another width, such as that of the terminal although the help goes to a pipe.
     let command = command.before_help(groups).help_template(TEMPLATE).term_width(columns);
     EXAMPLES.iter().fold(command, |command, (name, examples)| {
         let is_there = command.find_subcommand(name).is_some();
@@ -137,11 +137,11 @@ fn with_examples(command: Command, examples: &str) -> Command {
 
 /// Returns the list of commands, in groups.
 fn groups(command: &Command, columns: usize) -> String {
-    let is_grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
     let others: Vec<_> = command
         .get_subcommands()
-        .filter(|one| !one.is_hide_set() && !is_grouped(one.get_name()))
+        .filter(|one| !one.is_hide_set())
         .map(Command::get_name)
+        .filter(|name| !GROUPS.iter().any(|(_, names)| names.contains(name)))
         .collect();
     let mut text = String::new();
     for (title, names) in GROUPS.iter().copied().chain([("Other", &others[..])]) {
@@ -181,6 +181,10 @@ mod tests {
     use super::*;
     use crate::args::{self, Args};
 
+    fn offset_of_option(help: &str, name: &str) -> Option<usize> {
+        help.find(&format!("      --{name}"))
+    }
+
     #[test]
     fn the_help_of_a_command_begins_with_what_the_list_of_commands_says() {
         let list = Args::command();
@@ -191,13 +195,20 @@ mod tests {
             let help = built.render_long_help().to_string();
             let beginning = help.split("\n\n").next().unwrap_or_default().replace('\n', " ");
             assert!(beginning.starts_with(&about), "{}: {beginning}", command.get_name());
-            let option = |name: &str| help.find(&format!("      --{name}")).unwrap_or(usize::MAX);
             let own = built
                 .get_arguments()
                 .filter(|arg| !arg.is_global_set() && !arg.is_hide_set() && arg.get_help_heading().is_none());
             let names = own.filter_map(|arg| arg.get_long()).filter(|&name| name != "help");
-            let offsets = names.map(option).filter(|&at| at != usize::MAX);
-            assert!(offsets.max().is_none_or(|own| own < option("json")), "{}: {help}", command.get_name());
+            let furthest = names.filter_map(|name| offset_of_option(&help, name)).max();
+            let globals = offset_of_option(&help, "json");
+            assert!(furthest.is_none() || furthest < globals, "{}: {help}", command.get_name());
+            let is_server = matches!(command.get_name(), "serve" | "mcp");
+            assert_eq!(
+                offset_of_option(&help, "reveal").is_none(),
+                is_server,
+                "{}: {help}",
+                command.get_name()
+            );
         }
     }
 

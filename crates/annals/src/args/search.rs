@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Arg, ValueEnum};
 use jiff::Timestamp;
 
 use super::filters::{at_least_one, file, folder, text};
@@ -87,36 +87,60 @@ pub(super) fn mark_words(arguments: Vec<OsString>) -> Vec<OsString> {
     let command = super::named_commands(&arguments);
     let Some(mut search) = command.find_subcommand("search").cloned() else { return arguments };
     search.build();
+    let mut marker = WordMarker {
+        options: options_of(command.get_arguments().chain(search.get_arguments())),
+        is_search: None,
+        // The name of the program is no word.
+        is_value: true,
+        are_words: false,
+    };
+    arguments.into_iter().map(|argument| marker.mark(argument)).collect()
+}
+
+/// Returns the names of options, and whether each takes a value.
+fn options_of<'a>(arguments: impl Iterator<Item = &'a Arg>) -> Vec<(String, bool)> {
     let mut options: Vec<(String, bool)> =
         ["-h", "--help", "-V", "--version"].map(|name| (name.to_owned(), false)).into();
-    let defined = command.get_arguments().chain(search.get_arguments());
-    for option in defined.filter(|option| !option.is_positional()) {
+    for option in arguments.filter(|argument| !argument.is_positional()) {
         let takes_value = option.get_action().takes_values();
         options.extend(option.get_long().map(|name| (format!("--{name}"), takes_value)));
         options.extend(option.get_short().map(|name| (format!("-{name}"), takes_value)));
     }
-    let mut is_search = None;
-    let mut is_value = true; // The name of the program is no word.
-    let mut are_words = false;
-    let mark = |argument: OsString| {
+    options
+}
+
+/// Reads arguments from the first to the last, and marks those that are words of a query.
+struct WordMarker {
+    options: Vec<(String, bool)>,
+    /// Whether the command is `search`; `None` before the command.
+    is_search: Option<bool>,
+    /// Whether the next argument is the value of an option.
+    is_value: bool,
+    /// Whether all further arguments are words, because `--` was before them.
+    are_words: bool,
+}
+
+impl WordMarker {
+    fn mark(&mut self, argument: OsString) -> OsString {
         let Some(text) = argument.to_str().map(str::to_owned) else { return argument };
-        if std::mem::take(&mut is_value) || are_words || is_search == Some(false) {
+        if std::mem::take(&mut self.is_value) || self.are_words || self.is_search == Some(false) {
             return argument;
         }
         if !text.starts_with('-') || text == "-" {
-            is_search.get_or_insert(text == "search");
+            self.is_search.get_or_insert(text == "search");
             return argument;
         }
-        are_words = text == "--";
+        self.are_words = text == "--";
         let (name, value) = text.split_once('=').map_or((&*text, None), |(name, value)| (name, Some(value)));
-        match options.iter().find(|(known, _)| known == name) {
-            Some((_, takes_value)) => is_value = *takes_value && value.is_none(),
-            None if !are_words && is_search == Some(true) => return format!("{WORD_MARK}{text}").into(),
+        match self.options.iter().find(|(known, _)| known == name) {
+            Some((_, takes_value)) => self.is_value = *takes_value && value.is_none(),
+            None if !self.are_words && self.is_search == Some(true) => {
+                return format!("{WORD_MARK}{text}").into();
+            }
             None => {}
         }
         argument
-    };
-    arguments.into_iter().map(mark).collect()
+    }
 }
 
 /// Reads a word of a query.

@@ -59,22 +59,30 @@ fn print(out: &mut impl Write, agents: &[Agent]) -> Result<(), Failure> {
 }
 
 fn row(agent: &Agent) -> [String; 9] {
-    let text = |text: &Option<String>| one_line(text.as_deref().unwrap_or_default(), DESCRIPTION);
-    let unless_remote = |number: u64| if agent.remote { "-".to_owned() } else { output::number(number) };
     [
         agent.agent_id.clone(),
         agent.agent_type.as_deref().map_or_else(|| kind(agent).to_owned(), str::to_owned),
-        text(&agent.description),
+        short(agent.description.as_deref()),
         agent.state.to_string(),
         started_by(agent),
-        unless_remote(agent.entries),
+        number_of(agent, agent.entries),
         agent.duration_ms.map_or_else(|| "-".to_owned(), output::duration),
-        unless_remote(agent.usage.map_or(0, |usage| usage.output_tokens)),
-        text(&agent.worktree_path),
+        number_of(agent, agent.usage.map_or(0, |usage| usage.output_tokens)),
+        short(agent.worktree_path.as_deref()),
     ]
 }
 
-/// Returns what stands in the place of the type of an agent that has none.
+/// Returns the beginning of a text; nothing if there is none.
+fn short(text: Option<&str>) -> String {
+    one_line(text.unwrap_or_default(), DESCRIPTION)
+}
+
+/// Returns a number that only the transcript of an agent says: a remote agent has none on this machine.
+fn number_of(agent: &Agent, number: u64) -> String {
+    if agent.remote { "-".to_owned() } else { output::number(number) }
+}
+
+/// Returns what is shown in place of the type of an agent that has none.
 fn kind(agent: &Agent) -> &'static str {
     if agent.remote { "(remote)" } else { "" }
 }

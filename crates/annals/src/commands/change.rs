@@ -43,16 +43,12 @@ pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCo
             "give the tag as the last argument; `--yes` uses this one",
         ));
     }
-    let describe = |sessions: &str| match &tag[..] {
-        "" => format!("remove the tag of {sessions}"),
-        tag => format!("tag {sessions} “{}”", clean(tag)),
-    };
     let plan = Plan {
         names,
         filters: &args.filters,
         archived: ArchiveFilter::Exclude,
         is_archive_fixed: false,
-        describe: &describe,
+        describe: &|sessions| tagging(&tag, sessions),
         dry_run: args.dry_run,
         yes: args.yes,
     };
@@ -62,7 +58,7 @@ pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCo
             warn_if_open(engine, file, "it may write its own tag again", plan.is_one());
         }
         let text = match &tag[..] {
-            _ if args.dry_run => format!("would {}", describe(&name(file))),
+            _ if args.dry_run => format!("would {}", tagging(&tag, &name(file))),
             "" => format!("removed the tag of {}", name(file)),
             tag => format!("tagged {} “{}”", name(file), clean(tag)),
         };
@@ -71,17 +67,24 @@ pub(crate) fn tag(engine: &Engine, args: &Tag, global: &Global) -> Result<ExitCo
     })
 }
 
+/// Says what a tag does to sessions; an empty one is removed.
+fn tagging(tag: &str, sessions: &str) -> String {
+    match tag {
+        "" => format!("remove the tag of {sessions}"),
+        tag => format!("tag {sessions} “{}”", clean(tag)),
+    }
+}
+
 /// Splits the arguments of `annals tag` into sessions and the tag, which is empty if it is to be removed.
 fn sessions_and_tag(args: &Tag) -> Result<(&[OsString], String), Failure> {
     if args.remove {
         return Ok((&args.names, String::new()));
     }
     let hint = "the last argument is the tag; `--remove` removes it";
-    let missing = || Failure::usage("no tag was given", hint);
-    let (tag, names) = args.names.split_last().ok_or_else(missing)?;
-    if names.is_empty() && !args.filters.are_given() {
-        return Err(missing());
-    }
+    let (tag, names) = match args.names.split_last() {
+        Some((tag, names)) if !names.is_empty() || args.filters.are_given() => (tag, names),
+        _ => return Err(Failure::usage("no tag was given", hint)),
+    };
     let tag = tag.to_str().ok_or_else(|| Failure::usage("the tag is not valid Unicode", hint))?;
     if tag.trim().is_empty() {
         return Err(Failure::usage("the tag is empty", "`--remove` removes the tag of a session"));
@@ -156,23 +159,18 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
     let log = open_log(args)?;
     let file = TranscriptFile::at(&target.path());
     let (would, did) = if file.path.exists() { ("replace", "replaced") } else { ("create", "created") };
-    let missing = log.is_missing();
-    let failed = |error: annals_engine::Error| {
-        let is_missing = missing && error.writer().is_some_and(write::Error::is_empty_log);
-        let failure = Failure::from(error);
-        if !is_missing {
-            return failure;
-        }
-        failure.with_hint("the server has no log at this address (404)".into())
-    };
+    let is_missing = log.is_missing();
     let options = HydrateOptions { force: args.safety.force, allow_empty: args.allow_empty };
     let mut entry = None;
     let (entries, text) = if args.safety.dry_run {
-        let entries = engine.rehearse_hydrate(&target, log, options).map_err(failed)?;
+        let entries = engine.rehearse_hydrate(&target, log, options);
+        let entries = entries.map_err(|error| not_hydrated(error, is_missing))?;
         warn_of_refusal(engine, &file, args.safety)?;
         (entries, format!("would {would} {} with {}", name(&file), output::entries(entries)))
     } else {
-        let HydrateOutcome { entries, replaced } = engine.hydrate(&target, log, options).map_err(failed)?;
+        let outcome = engine.hydrate(&target, log, options);
+        let HydrateOutcome { entries, replaced } =
+            outcome.map_err(|error| not_hydrated(error, is_missing))?;
         let mut lines = vec![format!("{did} {} with {}", name(&file), output::entries(entries))];
         if let Some(replaced) = &replaced {
             let (session, entry) = (clean(&replaced.session), &replaced.entry);
@@ -192,6 +190,16 @@ pub(crate) fn hydrate(engine: &Engine, args: &Hydrate, global: &Global) -> Resul
         &text,
         global,
     )
+}
+
+/// Returns the failure of a hydration; `is_missing` says whether the server has no log at the address.
+fn not_hydrated(error: annals_engine::Error, is_missing: bool) -> Failure {
+    let is_empty = error.writer().is_some_and(write::Error::is_empty_log);
+    let failure = Failure::from(error);
+    if is_missing && is_empty {
+        return failure.with_hint("the server has no log at this address (404)".into());
+    }
+    failure
 }
 
 /// Opens a log: standard input, an address, or a file.

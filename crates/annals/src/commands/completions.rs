@@ -91,10 +91,14 @@ pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Returns the paths that begin with a text, but none that a shell would read as more than a word: bash inserts them as they are.
 pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
-    let is_plain = |character: char| character.is_alphanumeric() || "-_./:@%+,".contains(character);
     let mut found = PathCompleter::any().complete(current);
     found.retain(|path| path.get_value().to_str().is_some_and(|path| path.chars().all(is_plain)));
     found
+}
+
+/// Returns whether a character means nothing special to any shell.
+fn is_plain(character: char) -> bool {
+    character.is_alphanumeric() || "-_./:@%+,".contains(character)
 }
 
 /// Returns the title of a session on one line; nothing if it has none.

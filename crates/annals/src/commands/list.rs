@@ -133,8 +133,7 @@ pub(super) fn nothing(engine: &Engine, filters: &Filters, listing: &Listing) -> 
     if listing.archived_left_out > 0 {
         return Failure::without_hint("all sessions that match are archived".to_owned());
     }
-    let is_empty = || engine.root_summaries().iter().all(|place| place.sessions == 0);
-    if filters.is_narrow() && !is_empty() {
+    if filters.is_narrow() && engine.root_summaries().iter().any(|root| root.sessions > 0) {
         return Failure::without_hint("no session matches".to_owned());
     }
     super::nothing_in(engine, "no sessions", "projects")

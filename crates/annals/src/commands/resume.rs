@@ -1,6 +1,5 @@
 //! `annals resume`: continues a session in Claude Code.
 
-use std::borrow::Cow;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
@@ -161,8 +160,9 @@ impl<'a> Call<'a> {
     /// Runs Claude Code and returns its exit code: other systems cannot replace a process.
     #[cfg(not(unix))]
     fn run(&self) -> Result<ExitCode, Failure> {
-        let failed = |error| Failure::claude_code(&self.words[0].to_string_lossy(), &error);
-        let status = self.command().status().map_err(failed)?;
+        let status = self.command().status();
+        let status =
+            status.map_err(|error| Failure::claude_code(&self.words[0].to_string_lossy(), &error))?;
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         Ok(ExitCode::from(code.unwrap_or(crate::failure::FAILED)))
     }
@@ -215,21 +215,30 @@ fn quoted_for_posix(word: &OsStr) -> String {
     if let Some(word) = word.to_str().filter(|word| !has_harmful(word)) {
         return shell_words::quote(word).into_owned();
     }
-    let spelt = |byte: &u8| match byte {
-        b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
-        b' '..=b'~' => char::from(*byte).to_string(),
+    format!("$'{}'", word.as_encoded_bytes().iter().copied().map(escaped).collect::<String>())
+}
+
+/// Returns a byte as `$'…'` of a POSIX shell has it.
+fn escaped(byte: u8) -> String {
+    match byte {
+        b'\'' | b'\\' => format!("\\{}", char::from(byte)),
+        b' '..=b'~' => char::from(byte).to_string(),
         // Three octal digits end by themselves; hexadecimal ones would go on with the next character in some shells.
         _ => format!("\\{byte:03o}"),
-    };
-    format!("$'{}'", word.as_encoded_bytes().iter().map(spelt).collect::<String>())
+    }
 }
 
 /// Returns a word for PowerShell, which takes typographic quotes for plain ones.
 fn quoted_for_powershell(word: &OsStr) -> String {
-    let is_quote = |character: char| matches!(character, '\'' | '\u{2018}'..='\u{201b}');
-    let word: Cow<'_, str> = word.to_string_lossy();
-    let doubled = |character: char| std::iter::repeat_n(character, if is_quote(character) { 2 } else { 1 });
-    format!("'{}'", word.chars().flat_map(doubled).collect::<String>())
+    let mut quoted = String::from("'");
+    for character in word.to_string_lossy().chars() {
+        if matches!(character, '\'' | '\u{2018}'..='\u{201b}') {
+            quoted.push(character);
+        }
+        quoted.push(character);
+    }
+    quoted.push('\'');
+    quoted
 }
 
 #[cfg(test)]

@@ -62,10 +62,12 @@ fn token(args: &Serve) -> Result<Option<String>, Failure> {
     if let Some(path) = &args.token_file {
         return super::remote::read_token_file(path).map(Some);
     }
-    let from_environment = || std::env::var_os(TOKEN).filter(|token| !token.is_empty());
+    if args.token.is_some() {
+        return Ok(args.token.clone());
+    }
+    let given = std::env::var_os(TOKEN).filter(|token| !token.is_empty());
     // A value that is not UTF-8 becomes a token with invalid characters, which the server refuses.
-    let token = args.token.clone().or_else(|| Some(from_environment()?.to_string_lossy().into_owned()));
-    Ok(token)
+    Ok(given.map(|token| token.to_string_lossy().into_owned()))
 }
 
 /// Prints where the server listens, for people or programs.

@@ -8,6 +8,7 @@ use annals_transcript::json::Value;
 use annals_transcript::patch;
 use annals_transcript::write::fs::{AppendWriter, Disk, RealDisk};
 use annals_transcript::write::rewrite;
+use serde_json::Value as Json;
 
 use crate::failure::Failure;
 use crate::output::{self, note};
@@ -135,8 +136,10 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
 
 /// Returns whether two documents are the same values, in whatever spelling.
 fn is_same_json(one: &[u8], other: &[u8]) -> bool {
-    let parse = |json| serde_json::from_slice::<serde_json::Value>(json).ok();
-    parse(one).is_some() && parse(one) == parse(other)
+    match (serde_json::from_slice::<Json>(one), serde_json::from_slice::<Json>(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
 }
 
 /// Keeps a copy, with the permissions of the file: settings may have secrets.
@@ -148,13 +151,15 @@ fn back_up(disk: &dyn Disk, path: &Path, backup: &Path, content: &[u8]) -> io::R
 
 /// Returns a path for a backup beside a file where nothing is yet: an earlier backup may be the only copy of what the user had.
 fn free_backup(path: &Path) -> PathBuf {
-    let named = |ending: &str| {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(BACKUP);
-        name.push(ending);
-        path.with_file_name(name)
-    };
-    let numbered = (2_u32..).map(|number| named(&format!("-{number}")));
-    let is_free = |path: &PathBuf| path.symlink_metadata().is_err();
-    std::iter::once(named("")).chain(numbered).find(is_free).unwrap_or_else(|| named(""))
+    let first = backup_named(path, "");
+    let numbered = (2_u32..).map(|number| backup_named(path, &format!("-{number}")));
+    let mut all = std::iter::once(first.clone()).chain(numbered);
+    all.find(|path| path.symlink_metadata().is_err()).unwrap_or(first)
+}
+
+fn backup_named(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(BACKUP);
+    name.push(ending);
+    path.with_file_name(name)
 }

@@ -168,11 +168,11 @@ impl At {
     fn find(conversation: &Conversation<'_>, beginning: &str) -> Result<Self, Failure> {
         let session = conversation.session();
         let id = conversation.transcript().entry(beginning)?;
-        let node_at = |(place, step): (usize, &Step)| match *step {
+        let found = conversation.steps().iter().enumerate().find_map(|(place, step)| match *step {
             Step::Entry { node, .. } if session.nodes()[node].id == Some(id) => Some((place, node)),
             _ => None,
-        };
-        let Some((place, node)) = conversation.steps().iter().enumerate().find_map(node_at) else {
+        });
+        let Some((place, node)) = found else {
             return Err(Failure::without_hint("this entry is not part of the conversation".to_owned()));
         };
         let call =
@@ -343,16 +343,16 @@ fn first_only_before_copy(conversation: &Conversation<'_>, steps: &[Step]) -> Op
     if steps.len() == conversation.steps().len() {
         return None;
     }
-    let is_copy = |step: &Step| matches!(step, Step::Root { kind: RootKind::CopyOfFirstPrompt, .. });
     let session = conversation.session();
-    let is_printed = |step: &Step| match *step {
+    let copy =
+        steps.iter().position(|step| matches!(step, Step::Root { kind: RootKind::CopyOfFirstPrompt, .. }))?;
+    steps[..copy].iter().position(|step| match *step {
         Step::Entry { node, .. } => {
             let node = &session.nodes()[node];
             node.kind.is_message() && !session.has_only_results(node)
         }
         _ => false,
-    };
-    steps[..steps.iter().position(is_copy)?].iter().position(is_printed)
+    })
 }
 
 /// Returns the indices of the subagents that each call started.
@@ -388,15 +388,14 @@ fn model(snapshot: &Snapshot, chain: &Chain<'_>, json: bool) -> Result<(), Failu
 
 /// Prints the file as it is. On a terminal, control characters are replaced: transcript text may come from anyone.
 fn raw(path: &Path) -> Result<(), Failure> {
-    let failed = |source| Error::read(path, source);
-    let mut file = open_regular(path).map_err(failed)?;
+    let mut file = open_regular(path).map_err(|source| Error::read(path, source))?;
     let stdout = io::stdout();
     if !stdout.is_terminal() {
-        return copy(&mut file, &mut stdout.lock(), failed);
+        return copy(&mut file, path, &mut stdout.lock());
     }
     let mut reader = Reader::new(file);
     let mut out = output::stdout();
-    while let Some(entry) = reader.read().map_err(failed)? {
+    while let Some(entry) = reader.read().map_err(|source| Error::read(path, source))? {
         out.write_all(clean_lines(&String::from_utf8_lossy(entry.bytes())).as_bytes())?;
     }
     out.flush()?;
@@ -405,14 +404,14 @@ fn raw(path: &Path) -> Result<(), Failure> {
 
 /// Prints each line of the file as an object.
 fn raw_json(path: &Path) -> Result<(), Failure> {
-    let failed = |source| Error::read(path, source);
-    let mut file = BufReader::with_capacity(1 << 18, open_regular(path).map_err(failed)?);
+    let file = open_regular(path).map_err(|source| Error::read(path, source))?;
+    let mut file = BufReader::with_capacity(1 << 18, file);
     let mut out = output::json_stdout();
     let mut bytes = Vec::new();
     let mut offset = 0;
     for line in 1.. {
         bytes.clear();
-        let length = file.read_until(b'\n', &mut bytes).map_err(failed)?;
+        let length = file.read_until(b'\n', &mut bytes).map_err(|source| Error::read(path, source))?;
         if length == 0 {
             break;
         }
@@ -426,19 +425,15 @@ fn raw_json(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Copies bytes. Errors of reading are mapped with `failed`, so that they differ from those of writing.
-fn copy(
-    from: &mut impl Read,
-    to: &mut impl Write,
-    failed: impl Fn(io::Error) -> Error,
-) -> Result<(), Failure> {
+/// Copies a file. Errors of reading name its path, so that they differ from those of writing.
+fn copy(from: &mut impl Read, path: &Path, to: &mut impl Write) -> Result<(), Failure> {
     let mut buffer = vec![0; 1 << 18];
     loop {
         match from.read(&mut buffer) {
             Ok(0) => return Ok(to.flush()?),
             Ok(count) => to.write_all(&buffer[..count])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(error).into()),
+            Err(error) => return Err(Error::read(path, error).into()),
         }
     }
 }

@@ -41,8 +41,10 @@ pub(crate) fn run(engine: &Engine, args: &Tail, global: &Global) -> Result<ExitC
         printer.print_last_turns(engine, file, args.turns)?;
     }
     if !global.json {
-        let all = || format!("all sessions in {}", super::project_folders(engine));
-        let what = only.as_ref().map_or_else(all, name_of);
+        let what = match &only {
+            Some(file) => name_of(file),
+            None => format!("all sessions in {}", super::project_folders(engine)),
+        };
         output::note(&format!("following {what}; Ctrl-C ends it"));
     }
     if only.is_none() {
@@ -97,8 +99,7 @@ fn pending_lines(conversation: &Conversation<'_>) -> Result<Vec<u8>, Failure> {
 
 /// Fails now if the transcript cannot be opened; the follower would wait for it forever.
 fn ensure_readable(file: &TranscriptFile) -> Result<(), Failure> {
-    let failed = |source| annals_engine::Error::read(&file.path, source);
-    open_regular(&file.path).map_err(failed)?;
+    open_regular(&file.path).map_err(|source| annals_engine::Error::read(&file.path, source))?;
     Ok(())
 }
 
@@ -124,6 +125,17 @@ struct Printer<W> {
 struct Appended {
     file: TranscriptFile,
     lines: Vec<u8>,
+}
+
+impl Appended {
+    fn to(file: &TranscriptFile) -> Self {
+        Self { file: file.clone(), lines: Vec::new() }
+    }
+
+    /// Returns whether an event appends an entry that is printed together with these.
+    fn continues(&self, file: &TranscriptFile, event: &Event<'_>) -> bool {
+        matches!(event, Event::Entry { .. }) && self.file == *file && self.lines.len() < MOST_APPENDED
+    }
 }
 
 /// The most bytes that are collected before they are printed, unless one line is longer.
@@ -198,20 +210,16 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    fn print(&mut self, file: &TranscriptFile, happening: &Event<'_>) -> Result<(), Failure> {
+    fn print(&mut self, file: &TranscriptFile, event: &Event<'_>) -> Result<(), Failure> {
         if self.json {
-            return output::json_line(&mut self.out, &to_wire(file, happening));
+            return output::json_line(&mut self.out, &to_wire(file, event));
         }
         let name = name_of(file);
-        let is_next = |appended: &Appended| {
-            matches!(happening, Event::Entry { .. })
-                && appended.file == *file
-                && appended.lines.len() < MOST_APPENDED
-        };
-        if !self.appended.as_ref().is_some_and(is_next) {
+        let continues = self.appended.as_ref().is_some_and(|appended| appended.continues(file, event));
+        if !continues {
             self.print_appended()?;
         }
-        match happening {
+        match event {
             Event::Created => self.remark(&format!("new: {name}"))?,
             Event::Title { title: "" } => self.remark(&format!("{name} has no title any more"))?,
             Event::Title { title } => {
@@ -248,8 +256,8 @@ impl<W: Write> Printer<W> {
                     }
                     return Ok(());
                 }
-                let start = || Appended { file: file.clone(), lines: Vec::new() };
-                self.appended.get_or_insert_with(start).lines.extend_from_slice(bytes);
+                let appended = self.appended.get_or_insert_with(|| Appended::to(file));
+                appended.lines.extend_from_slice(bytes);
             }
         }
         Ok(())

@@ -50,13 +50,11 @@ fn compare(one: &Conversation<'_>, other: &Conversation<'_>, global: &Global) ->
     let second = other.turns()[shared..].iter().map(|turn| Row::shared_by(&names[1..], other, turn));
     let code = print_all(&both.chain(first).chain(second).collect::<Vec<_>>(), global)?;
     if !global.json {
-        let own = |of: &Conversation<'_>| output::count(of.turns().len() - shared, "turn");
+        let [own, others_own] = [one, other].map(|of| output::count(of.turns().len() - shared, "turn"));
         let [one_name, other_name] = names.each_ref().map(|name| output::clean(short(name)).into_owned());
         output::note(&format!(
-            "{} at the beginning; then {} of {one_name} and {} of {other_name}",
+            "{} at the beginning; then {own} of {one_name} and {others_own} of {other_name}",
             output::count(shared, "shared turn"),
-            own(one),
-            own(other)
         ));
     }
     Ok(code)
@@ -68,10 +66,11 @@ fn shared_turns(one: &[Turn], other: &[Turn]) -> usize {
 }
 
 fn is_same(one: &Turn, other: &Turn) -> bool {
-    let facts = |turn: &Turn| {
-        (turn.started_at, turn.ended_at, turn.messages, turn.tool_calls, turn.errors, turn.usage.output)
-    };
-    one.prompt == other.prompt && one.started_by == other.started_by && facts(one) == facts(other)
+    one.prompt == other.prompt
+        && one.started_by == other.started_by
+        && (one.started_at, one.ended_at) == (other.started_at, other.ended_at)
+        && (one.messages, one.tool_calls, one.errors) == (other.messages, other.tool_calls, other.errors)
+        && one.usage.output == other.usage.output
 }
 
 /// Returns the name of a session or agent.

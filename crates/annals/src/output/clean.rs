@@ -46,10 +46,10 @@ fn cleaned(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !has_harmful(text) {
         return Cow::Borrowed(text);
     }
-    let clean = |(character, is_harmful)| {
+    let characters = judged(text).map(|(character, is_harmful)| {
         if is_harmful && !stays(character) { char::REPLACEMENT_CHARACTER } else { character }
-    };
-    judged(text).map(clean).collect()
+    });
+    characters.collect()
 }
 
 #[cfg(test)]

@@ -19,11 +19,15 @@ pub(crate) fn command(words: &str) -> String {
 
 /// Returns a word as a shell takes it.
 pub(crate) fn shell_word(word: &str) -> String {
-    let is_plain = |character: char| character.is_alphanumeric() || "-_./:=@%+,".contains(character);
     if !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Returns whether a character means nothing special to a shell.
+fn is_plain(character: char) -> bool {
+    character.is_alphanumeric() || "-_./:=@%+,".contains(character)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! A conversation for people: prompts and replies in full, calls on one line each, everything else folded or named.
 
 mod calls;
+mod texts;
 
 use std::io::{self, Write};
 
 use annals_engine::{Conversation, ReplacedResult};
 use annals_transcript::chain::NodeIndex;
-use annals_transcript::content::{Block, Content, Media};
+use annals_transcript::content::{Block, Content};
 use annals_transcript::entry::view::{CompactBoundary, ContentReplacement, QueueOperation};
 use annals_transcript::full_view::{Cause, Step};
 use annals_transcript::item::{Item, Notice, Part, Visibility};
@@ -17,11 +18,15 @@ use annals_transcript::turn::Turn;
 use annals_transcript::{Entry, Flag, Kind, tool};
 use unicode_width::UnicodeWidthStr;
 
+pub(super) use texts::{is_like_path, placeholder};
+pub(crate) use texts::{one_line, subject_line};
+
 use super::{
-    BOLD, CYAN, DIM, GREEN, RED, YELLOW, clean, clean_lines, count, cut, cut_start, duration, markdown,
-    number, size, time_of_ms, without_escapes, wrap,
+    BOLD, CYAN, DIM, GREEN, RED, YELLOW, clean, clean_lines, count, cut, duration, markdown, number, size,
+    time_of_ms, without_escapes, wrap,
 };
 use crate::failure::Failure;
+use texts::{counted, input_name, lines_named, media_line};
 
 /// How much of a conversation is printed.
 #[derive(Clone, Copy, Debug)]
@@ -517,7 +522,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Prints prose behind a mark, with the further lines indented; on a terminal, it is wrapped to the width.
+    /// Prints prose after a mark, with the further lines indented; on a terminal, it is wrapped to the width.
     fn prose(&mut self, style: anstyle::Style, mark: &str, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
@@ -535,7 +540,7 @@ impl<'a> Printer<'a> {
         self.detail.columns.map(|columns| columns.saturating_sub(taken).max(NARROWEST))
     }
 
-    /// Prints output of a program behind a mark, line by line as it is.
+    /// Prints output of a program after a mark, line by line as it is.
     fn output(&mut self, style: anstyle::Style, mark: &str, text: &str) -> Result<(), Failure> {
         let text = without_escapes(text);
         self.behind(style, mark, clean_lines(&text).lines())
@@ -604,30 +609,11 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Returns names once each, in the order in which they first occur, with the number of times if there are several.
-fn counted(names: &[String]) -> Vec<String> {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for name in names {
-        match counts.iter_mut().find(|(known, _)| known == name) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((name, 1)),
-        }
-    }
-    let text = |(name, count): (&str, usize)| match count {
-        1 => name.to_owned(),
-        _ => format!("{name} ×{count}"),
-    };
-    counts.into_iter().map(text).collect()
-}
-
 /// Returns whether `--ids` names an entry: one of which a part is printed. Tool results are printed with their calls.
 fn is_named(node: &Node, entry: &Entry<'_>) -> bool {
     let item = Item::of(entry);
-    let is_printed = |part: &Part<'_>| {
-        matches!(item.visibility_of(part), Visibility::Conversation | Visibility::Folded)
-            && !matches!(part, Part::Result(_))
-    };
-    node.kind.is_message() && item.parts.iter().any(is_printed)
+    let mut besides_results = item.parts.iter().filter(|part| !matches!(part, Part::Result(_)));
+    node.kind.is_message() && besides_results.any(|part| item.visibility_of(part) <= Visibility::Folded)
 }
 
 /// Writes a prefix before every line.
@@ -653,50 +639,6 @@ impl Write for Prefixed<'_> {
     }
 }
 
-/// Returns the name of an input that is folded or only named.
-fn input_name(input: &Input<'_>) -> &'static str {
-    match input.kind {
-        InputKind::Output => "output",
-        InputKind::CompactSummary => "summary of what was compacted",
-        InputKind::Skill => "skill",
-        InputKind::IdeSelection => "selection in the editor",
-        InputKind::IdeOpenedFile => "file opened in the editor",
-        InputKind::TaskNotification => "notification of a task",
-        InputKind::Teammate => "message of another agent",
-        InputKind::Hook => "hook",
-        _ => "added by Claude Code",
-    }
-}
-
-/// Returns a line that stands for an image or a document.
-fn media_line(name: &str, media: &Media<'_>) -> String {
-    let kind = media.media_type().unwrap_or("?".into());
-    let bytes = media.data().map_or(0, |data| data.len() as u64 * 3 / 4);
-    format!("[{name} {kind}, {}]", size(bytes))
-}
-
-/// Returns a line that stands for a block that cannot be printed.
-pub(super) fn placeholder(block: &Block<'_>) -> Option<String> {
-    match block {
-        Block::Image(image) => Some(media_line("image", image)),
-        Block::Document(document) => Some(media_line("document", document)),
-        Block::ServerToolUse(call) => Some(format!("[server tool {}]", call.name().unwrap_or_default())),
-        Block::ToolReference(tool) => Some(format!("[tool {}]", tool.tool_name().unwrap_or_default())),
-        Block::Other(_) => Some(format!("[{}]", block.type_name().unwrap_or("block".into()))),
-        _ => None,
-    }
-}
-
-/// Returns `line 3`, `lines 3 and 5`, `lines 3, 5, 8 and 20 more`.
-fn lines_named(lines: &[u64]) -> String {
-    let named: Vec<_> = lines.iter().take(3).map(u64::to_string).collect();
-    match (lines.len() - named.len(), &named[..]) {
-        (0, [line]) => format!("line {line}"),
-        (0, [first @ .., last]) => format!("lines {} and {last}", first.join(", ")),
-        (more, _) => format!("lines {} and {} more", named.join(", "), number(more as u64)),
-    }
-}
-
 /// Returns the text of an entry.
 fn text_of(entry: &Entry<'_>) -> String {
     let content = match entry.kind() {
@@ -704,24 +646,4 @@ fn text_of(entry: &Entry<'_>) -> String {
         _ => entry.head().content,
     };
     Content::new(content).text().into_owned()
-}
-
-/// Returns the beginning of a text on one line.
-pub(crate) fn one_line(text: &str, longest: usize) -> String {
-    cut(&flat(text), longest)
-}
-
-/// Returns whether a text looks like a path, of which the end tells most.
-pub(super) fn is_like_path(text: &str) -> bool {
-    !text.contains(char::is_whitespace) && text.contains(['/', '\\'])
-}
-
-/// Returns what a call is about on one line: of a path, its end.
-pub(crate) fn subject_line(subject: &str, longest: usize) -> String {
-    if is_like_path(subject) { cut_start(&flat(subject), longest) } else { one_line(subject, longest) }
-}
-
-fn flat(text: &str) -> String {
-    let words = without_escapes(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    clean(&words).into_owned()
 }

@@ -110,11 +110,12 @@ mod tests {
         assert_eq!(printed(b"one\r\n", b"two\r\n"), "@@ -1 +1 @@\n-one\n+two\n");
     }
 
+    fn key(line: &str) -> String {
+        format!("a\n-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\nb\n", line.repeat(4))
+    }
+
     #[test]
     fn secrets_that_span_lines_are_masked() {
-        let key = |line: &str| {
-            format!("a\n-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\nb\n", line.repeat(4))
-        };
         let (first, second) = (key("Q7fZk2mX9rT4w8B3"), key("cLs5Vn1Yd6Hj0Gp3"));
         let masked = "-----BEGIN PRIVATE KEY-----[masked: private-key]-----END PRIVATE KEY-----";
         assert_eq!(

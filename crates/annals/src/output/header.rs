@@ -84,8 +84,8 @@ fn model(conversation: &Conversation<'_>) -> Result<Option<String>, Failure> {
 
 /// Returns the times of the first and the last entry.
 fn span(conversation: &Conversation<'_>) -> Option<String> {
-    let times = || conversation.session().nodes().iter().filter_map(annals_transcript::session::Node::time);
-    let (first, last) = times().min().zip(times().max())?;
+    let times = conversation.session().nodes().iter().filter_map(annals_transcript::session::Node::time);
+    let (first, last) = times.clone().min().zip(times.max())?;
     if first == last {
         return Some(time_of_ms(first));
     }

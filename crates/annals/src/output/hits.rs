@@ -1,6 +1,6 @@
 //! Hits of a search, for people: grouped by session, with the match marked and the command that opens each.
 
-use super::command::{self, shell_word};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -10,6 +10,7 @@ use annals_proto::{SearchField, SearchHit, SearchPlace};
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
+use super::command::{self, shell_word};
 use super::words::MARK;
 use super::{BOLD, CYAN, DIM, RED, ago, clean, count, cut, cut_start, local_time, masked};
 use crate::failure::Failure;
@@ -46,9 +47,10 @@ pub(crate) fn snippet_width(columns: usize) -> usize {
 impl Printer {
     pub(crate) fn print(&self, out: &mut dyn Write, found: &SearchOutcome) -> Result<(), Failure> {
         let now = Timestamp::now();
-        let is_together = |one: &SearchHit, other: &SearchHit| !self.is_flat && one.session == other.session;
         let mut files = found.files.iter();
-        for (number, hits) in found.result.hits.chunk_by(is_together).enumerate() {
+        let hits = &found.result.hits;
+        let groups = hits.chunk_by(|one, other| !self.is_flat && one.session == other.session);
+        for (number, hits) in groups.enumerate() {
             if number > 0 {
                 writeln!(out)?;
             }
@@ -109,12 +111,8 @@ impl Printer {
 
     /// Returns where else the message of a hit stands; `None` if nowhere.
     fn other_places(&self, hit: &SearchHit) -> Option<String> {
-        let name = |place: &SearchPlace| {
-            let session = place.session.as_deref();
-            let session = session.map(|id| self.session_name(id).unwrap_or(id));
-            place.agent_id.as_deref().or(session).map(str::to_owned)
-        };
-        let names: Vec<_> = hit.also_in.iter().filter_map(name).take(SHOWN_PLACES).collect();
+        let names: Vec<_> =
+            hit.also_in.iter().filter_map(|place| self.place_name(place)).take(SHOWN_PLACES).collect();
         if names.is_empty() {
             return None;
         }
@@ -127,41 +125,55 @@ impl Printer {
 
     /// Returns the command that opens a hit.
     fn command(&self, hit: &SearchHit, file: &TranscriptFile) -> Option<String> {
-        let path = || file.path.to_string_lossy().into_owned();
-        let name = match (&hit.agent_id, &hit.session) {
-            (Some(agent), _) => agent.clone(),
-            (None, Some(session)) => self.session_name(session).map_or_else(path, str::to_owned),
+        let name: Cow<'_, str> = match (&hit.agent_id, &hit.session) {
+            (Some(agent), _) => agent.into(),
+            (None, Some(session)) => {
+                self.session_name(session).map_or_else(|| file.path.to_string_lossy(), Into::into)
+            }
             (None, None) => return None,
         };
         let mut words = vec!["annals".to_owned(), "show".to_owned(), shell_word(&name)];
         if let Some(uuid) = &hit.uuid {
             words.extend(["--at".to_owned(), shell_word(&short_id(uuid))]);
-            let is_plain = |mark: &&str| mark.len() <= LONGEST_MARK && !mark.contains(char::is_control);
-            words.extend(self.mark.as_deref().filter(is_plain).map(|mark| {
-                // A word with a hyphen before it would look like an option.
-                let gap = if mark.starts_with('-') { '=' } else { ' ' };
-                format!("--mark{gap}{}", shell_word(mark))
-            }));
+            words.extend(self.mark.as_deref().and_then(mark_option));
         }
         Some(clean(&command::command(&words.join(" "))).into_owned())
     }
-}
 
-impl Printer {
+    /// Returns the name of an agent, or the beginning of the id of a session.
+    fn place_name<'p>(&self, place: &'p SearchPlace) -> Option<&'p str> {
+        let session = place.session.as_deref();
+        place.agent_id.as_deref().or_else(|| session.map(|id| self.session_name(id).unwrap_or(id)))
+    }
+
     /// Returns the beginning of the id of a session that means no other one; `None` if several sessions have the id.
     fn session_name<'i>(&self, id: &'i str) -> Option<&'i str> {
-        let known = |at: usize| self.session_ids.get(at).map(String::as_str);
-        let at = self.session_ids.partition_point(|known| known.as_str() < id);
-        let behind = at + usize::from(known(at) == Some(id));
-        if behind > at && known(behind) == Some(id) {
-            return None;
-        }
-        let neighbours = [at.checked_sub(1).and_then(known), known(behind)];
-        let shared =
-            |other: &str| id.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
-        let needed = neighbours.into_iter().flatten().map(shared).max().map_or(0, |shared| shared + 1);
+        let start = self.session_ids.partition_point(|known| known.as_str() < id);
+        let (before, from) = self.session_ids.split_at(start);
+        let after = match from {
+            [this, next, ..] if this == id && next == id => return None,
+            [this, after @ ..] if this == id => after,
+            after => after,
+        };
+        let neighbours = before.last().into_iter().chain(after.first());
+        let needed = neighbours.map(|other| shared_bytes(id, other) + 1).max().unwrap_or(0);
         Some(id.get(..needed.max(short_id(id).len())).unwrap_or(id))
     }
+}
+
+/// Returns how many bytes two texts have in common at their beginning.
+fn shared_bytes(one: &str, other: &str) -> usize {
+    one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count()
+}
+
+/// Returns the option with which `show` marks the words of a query; `None` if the query does not fit on a command line.
+fn mark_option(query: &str) -> Option<String> {
+    if query.len() > LONGEST_MARK || query.contains(char::is_control) {
+        return None;
+    }
+    // A word with a hyphen before it would look like an option.
+    let gap = if query.starts_with('-') { '=' } else { ' ' };
+    Some(format!("--mark{gap}{}", shell_word(query)))
 }
 
 fn time_of(hit: &SearchHit) -> Option<Timestamp> {
@@ -185,11 +197,6 @@ fn label(hit: &SearchHit) -> String {
 /// Returns the snippet of a hit with its matches marked. It was masked as part of a whole text.
 fn marked(hit: &SearchHit) -> String {
     let snippet: Vec<char> = hit.snippet.chars().collect();
-    let piece = |from: usize, to: usize| {
-        let (from, to) = (from.min(snippet.len()), to.min(snippet.len()));
-        let text: String = snippet[from..to.max(from)].iter().collect();
-        super::clean::clean_piece(&text).into_owned()
-    };
     // Masking the snippet once more changes nothing, unless a cut made a secret of what was none.
     if masked(&hit.snippet) != hit.snippet {
         return clean(&hit.snippet).into_owned();
@@ -197,11 +204,18 @@ fn marked(hit: &SearchHit) -> String {
     let mut line = String::new();
     let mut at = 0;
     for &(start, end) in &hit.matches {
-        line.push_str(&piece(at, start));
-        let _ = write!(line, "{MARK}{}{MARK:#}", piece(start, end));
+        line.push_str(&piece(&snippet, at, start));
+        let _ = write!(line, "{MARK}{}{MARK:#}", piece(&snippet, start, end));
         at = end;
     }
-    line + &piece(at, snippet.len())
+    line + &piece(&snippet, at, snippet.len())
+}
+
+/// Returns some characters of a snippet, made safe for a terminal.
+fn piece(snippet: &[char], from: usize, to: usize) -> String {
+    let (from, to) = (from.min(snippet.len()), to.min(snippet.len()));
+    let text: String = snippet[from..to.max(from)].iter().collect();
+    super::clean::clean_piece(&text).into_owned()
 }
 
 /// Returns the beginning of an id that commands take: all of it if it is not one that Claude Code made.

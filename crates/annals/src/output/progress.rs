@@ -70,8 +70,9 @@ impl Progress {
     pub(crate) fn over(files: &[TranscriptFile]) -> Self {
         let progress = Self::new();
         if std::io::stderr().is_terminal() {
-            let size = |file: &TranscriptFile| fs::metadata(&file.path).map_or(0, |metadata| metadata.len());
-            progress.set(0, files.iter().map(size).sum());
+            let sizes =
+                files.iter().map(|file| fs::metadata(&file.path).map_or(0, |metadata| metadata.len()));
+            progress.set(0, sizes.sum());
         }
         progress
     }

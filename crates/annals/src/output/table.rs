@@ -63,6 +63,15 @@ impl Column {
     fn narrow(self) -> usize {
         if self.is_main { MAIN } else { NARROW }
     }
+
+    /// Returns how wide the column counts when the widest one is cut: paths count twice, because their ends are enough.
+    fn share(self, width: usize) -> usize {
+        match self {
+            Column { is_cut_first: true, .. } => 8 * width,
+            Column { is_path: true, .. } => 2 * width,
+            _ => width,
+        }
+    }
 }
 
 impl Table {
@@ -85,8 +94,10 @@ impl Table {
     /// Adds a row of a long table. The caller has masked what is from a transcript, and has not made the rest from it: numbers,
     /// times, ids.
     pub(crate) fn masked_row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let cleaned = |cell: String| if has_harmful(&cell) { clean_piece(&cell).into_owned() } else { cell };
-        self.rows.push(cells.into_iter().map(cleaned).collect());
+        let cleaned = cells
+            .into_iter()
+            .map(|cell| if has_harmful(&cell) { clean_piece(&cell).into_owned() } else { cell });
+        self.rows.push(cleaned.collect());
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -109,8 +120,9 @@ impl Table {
     /// Returns the titles of the columns that the terminal has no room for.
     pub(crate) fn left_out(&self) -> Vec<&str> {
         let fitting = self.fitting(columns());
-        let is_left_out = |column: &usize| !fitting.iter().any(|(fitting, _)| fitting == column);
-        let titles = (0..self.columns.len()).filter(is_left_out).map(|column| self.rows[0][column].as_str());
+        let all = 0..self.columns.len();
+        let left_out = all.filter(|column| !fitting.iter().any(|(fitting, _)| fitting == column));
+        let titles = left_out.map(|column| self.rows[0][column].as_str());
         titles.filter(|title| !title.is_empty()).collect()
     }
 
@@ -136,8 +148,8 @@ impl Table {
     /// Returns the columns that fit, each with its width: what its cells need, or less for flexible columns if the terminal is
     /// too narrow.
     fn fitting(&self, width: Option<usize>) -> Vec<(usize, usize)> {
-        let needed = |column: usize| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
-        let needed: Vec<_> = (0..self.columns.len()).map(|column| (column, needed(column))).collect();
+        let needed: Vec<_> =
+            (0..self.columns.len()).map(|column| (column, self.needed_width(column))).collect();
         let Some(width) = width else { return needed };
         let mut kept = needed.clone();
         loop {
@@ -147,6 +159,10 @@ impl Table {
         }
         let cut = self.cut_to(width, &kept, Column::narrow);
         self.cut_to(width, &cut, |_| NARROWEST)
+    }
+
+    fn needed_width(&self, column: usize) -> usize {
+        self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0)
     }
 
     /// Makes flexible columns narrower, the widest first, until all fit or none is wider than `narrowest` says. Paths become
@@ -159,16 +175,11 @@ impl Table {
     ) -> Vec<(usize, usize)> {
         let mut columns = columns.to_vec();
         while !fits(&columns, width) {
-            let column = |column: usize| self.columns[column];
-            let may_be_cut = |&&mut (number, width): &&mut (usize, usize)| {
-                column(number).is_flexible && width > narrowest(column(number))
-            };
-            let share = |&&mut (number, width): &&mut (usize, usize)| match column(number) {
-                Column { is_cut_first: true, .. } => 8 * width,
-                Column { is_path: true, .. } => 2 * width,
-                _ => width,
-            };
-            match columns.iter_mut().filter(may_be_cut).max_by_key(share) {
+            let flexible = columns.iter_mut().filter(|(number, width)| {
+                let column = self.columns[*number];
+                column.is_flexible && *width > narrowest(column)
+            });
+            match flexible.max_by_key(|(number, width)| self.columns[*number].share(*width)) {
                 Some((_, widest)) => *widest -= 1,
                 None => break,
             }
@@ -178,10 +189,13 @@ impl Table {
 
     /// Returns which column is left out first: an empty one, or else the one with the most question marks.
     fn first_to_leave(&self, columns: &[(usize, usize)]) -> Option<usize> {
-        let is_empty = |column: usize| self.rows.iter().skip(1).all(|row| row[column].is_empty());
         let may_leave =
             columns.iter().map(|&(column, _)| column).filter(|&column| self.columns[column].leave_out > 0);
-        may_leave.max_by_key(|&column| (is_empty(column), self.columns[column].leave_out))
+        may_leave.max_by_key(|&column| (self.is_empty_column(column), self.columns[column].leave_out))
+    }
+
+    fn is_empty_column(&self, column: usize) -> bool {
+        self.rows.iter().skip(1).all(|row| row[column].is_empty())
     }
 }
 
@@ -194,14 +208,28 @@ fn fits(columns: &[(usize, usize)], width: usize) -> bool {
 mod tests {
     use super::*;
 
+    fn printed(table: &Table, width: Option<usize>) -> Vec<String> {
+        table.lines(width).map(|line| line.trim_end().to_owned()).collect()
+    }
+
+    fn title_count(table: &Table, width: Option<usize>) -> usize {
+        printed(table, width)[0].split_whitespace().count()
+    }
+
+    fn row_with(notes: &str) -> [String; 5] {
+        ["s1", "茶 ❤️❤️❤️❤️❤️❤️❤️ timer", "/home/mia/tea/timer", "12 MB", notes].map(str::to_owned)
+    }
+
     #[test]
     fn flexible_columns_give_way_on_a_narrow_terminal() {
         let mut table = Table::new(&["name", "~prompt", ">calls"]);
         table.row(&["a".to_owned(), "为什么这里会超时？ and then some".to_owned(), "12".to_owned()]);
-        let print = |width| table.lines(width).map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
-        assert_eq!(print(None)[1], "a     为什么这里会超时？ and then some     12");
-        assert_eq!(print(Some(30)), ["name  prompt             calls", "a     为什么这里会超时…     12"]);
-        assert_eq!(print(Some(3)), ["name  pro…  calls", "a     为…      12"]);
+        assert_eq!(printed(&table, None)[1], "a     为什么这里会超时？ and then some     12");
+        assert_eq!(
+            printed(&table, Some(30)),
+            ["name  prompt             calls", "a     为什么这里会超时…     12"]
+        );
+        assert_eq!(printed(&table, Some(3)), ["name  pro…  calls", "a     为…      12"]);
     }
 
     #[test]
@@ -210,10 +238,8 @@ mod tests {
         let long = "a remark that is as long as this one is";
         table.row(&["/home/mia/tea/src/kettle.rs".to_owned(), long.to_owned()]);
         table.row(&["cargo test --package kettle".to_owned(), String::new()]);
-        let lines: Vec<_> = table.lines(Some(41)).map(|line| line.trim_end().to_owned()).collect();
-        assert_eq!(lines[1], "/home/mia/tea/src/kettle.rs  a remark th…");
-        let lines: Vec<_> = table.lines(Some(26)).map(|line| line.trim_end().to_owned()).collect();
-        assert_eq!(&lines[1..], ["…c/kettle.rs  a remark th…", "cargo test …"]);
+        assert_eq!(printed(&table, Some(41))[1], "/home/mia/tea/src/kettle.rs  a remark th…");
+        assert_eq!(&printed(&table, Some(26))[1..], ["…c/kettle.rs  a remark th…", "cargo test …"]);
     }
 
     #[test]
@@ -221,27 +247,21 @@ mod tests {
         let mut table = Table::new(&["turn", "~!prompt", "?~by", "??>calls"]);
         let prompt = "Why does the kettle whistle before the water boils?";
         table.row(&["1".to_owned(), prompt.to_owned(), "prompt (resume)".to_owned(), "12".to_owned()]);
-        let lines =
-            |width| table.lines(Some(width)).map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
-        assert_eq!(lines(47)[0], "turn  prompt                    by");
-        assert_eq!(lines(47)[1], "1     Why does the kettle whi…  prompt (resume)");
-        assert_eq!(lines(28)[1], "1     Why does the kettle w…");
+        assert_eq!(printed(&table, Some(47))[0], "turn  prompt                    by");
+        assert_eq!(printed(&table, Some(47))[1], "1     Why does the kettle whi…  prompt (resume)");
+        assert_eq!(printed(&table, Some(28))[1], "1     Why does the kettle w…");
     }
 
     #[test]
     fn columns_are_left_out_where_cutting_is_not_enough() {
         let mut table = Table::new(&["id", "~title", "?~project", "???>size", "??notes"]);
-        let row = |notes: &str| {
-            ["s1", "茶 ❤️❤️❤️❤️❤️❤️❤️ timer", "/home/mia/tea/timer", "12 MB", notes].map(str::to_owned)
-        };
-        table.row(&row(""));
-        let titles = |table: &Table, width| table.lines(width).next().unwrap().split_whitespace().count();
+        table.row(&row_with(""));
         assert_eq!(
-            [None, Some(60), Some(42), Some(40), Some(30), Some(20)].map(|width| titles(&table, width)),
+            [None, Some(60), Some(42), Some(40), Some(30), Some(20)].map(|width| title_count(&table, width)),
             [5, 5, 4, 4, 3, 2]
         );
-        table.row(&row("a note"));
-        assert_eq!([60, 43, 42, 20].map(|width| titles(&table, Some(width))), [5, 4, 4, 2]);
+        table.row(&row_with("a note"));
+        assert_eq!([60, 43, 42, 20].map(|width| title_count(&table, Some(width))), [5, 4, 4, 2]);
         for width in 10..80 {
             let widest = table.lines(Some(width)).map(|line| line.trim_end().width()).max().unwrap();
             assert!(widest <= width, "{widest} columns of {width}");

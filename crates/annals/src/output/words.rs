@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::iter::Peekable;
 use std::ops::Range;
 
 use annals_search::{Query, Tokens};
@@ -60,38 +61,57 @@ impl<W: Write> Write for MarkedWords<W> {
 fn mark(line: &str, query: &Query) -> String {
     let (plain, styles) = split(line);
     let matches = joined(query.find(&Tokens::of(&plain)).into_iter().map(|found| found.range));
-    let mut marked = String::with_capacity(line.len());
-    // The styles that hold, as they are written.
-    let mut holding = String::new();
-    let mut styles = styles.into_iter().peekable();
-    let mut at = 0;
-    let mut copy_to = |end: usize, in_match: bool, marked: &mut String, holding: &mut String| {
-        // A style that ends with a match belongs to what follows.
-        let is_here = |offset: usize| offset < end || offset == end && !in_match;
-        while let Some((offset, style)) = styles.next_if(|(offset, _)| is_here(*offset)) {
-            marked.push_str(&plain[at..offset]);
-            at = offset;
-            if matches!(style, "\u{1b}[0m" | "\u{1b}[m") {
-                holding.clear();
-            } else {
-                holding.push_str(style);
-            }
-            marked.push_str(style);
-            if in_match {
-                marked.push_str(&MARK.to_string());
-            }
-        }
-        marked.push_str(&plain[at..end]);
-        at = end;
+    let mut marked = MarkedLine {
+        plain: &plain,
+        styles: styles.into_iter().peekable(),
+        at: 0,
+        text: String::with_capacity(line.len()),
+        current_styles: String::new(),
     };
     for range in matches {
-        copy_to(range.start, false, &mut marked, &mut holding);
-        marked.push_str(&MARK.to_string());
-        copy_to(range.end, true, &mut marked, &mut holding);
-        let _ = write!(marked, "{MARK:#}{holding}");
+        marked.copy_to(range.start, false);
+        marked.text.push_str(&MARK.to_string());
+        marked.copy_to(range.end, true);
+        let _ = write!(marked.text, "{MARK:#}{}", marked.current_styles);
     }
-    copy_to(plain.len(), false, &mut marked, &mut holding);
-    marked
+    marked.copy_to(plain.len(), false);
+    marked.text
+}
+
+/// A line that is copied with its styles and with marks.
+struct MarkedLine<'l> {
+    plain: &'l str,
+    /// The styles that are not copied yet, each with its offset in the plain text.
+    styles: Peekable<std::vec::IntoIter<(usize, &'l str)>>,
+    /// How much of the plain text is copied.
+    at: usize,
+    text: String,
+    /// The styles that apply at the end of the copied text.
+    current_styles: String,
+}
+
+impl MarkedLine<'_> {
+    /// Copies text and styles up to an offset. In a match, each style is followed by the style of marks, and one at the end of the
+    /// match belongs to what follows.
+    fn copy_to(&mut self, end: usize, in_match: bool) {
+        while let Some((offset, style)) =
+            self.styles.next_if(|&(offset, _)| offset < end || offset == end && !in_match)
+        {
+            self.text.push_str(&self.plain[self.at..offset]);
+            self.at = offset;
+            if matches!(style, "\u{1b}[0m" | "\u{1b}[m") {
+                self.current_styles.clear();
+            } else {
+                self.current_styles.push_str(style);
+            }
+            self.text.push_str(style);
+            if in_match {
+                self.text.push_str(&MARK.to_string());
+            }
+        }
+        self.text.push_str(&self.plain[self.at..end]);
+        self.at = end;
+    }
 }
 
 /// Joins ranges that overlap or touch; they are in the order of their starts.

@@ -30,11 +30,14 @@ pub(crate) fn rows(line: &str, columns: usize) -> Vec<Range<usize>> {
 /// Returns whether a line may be broken at an offset: between words, and beside wide characters. A break after a hyphen or a
 /// slash would split names and paths.
 fn may_break(line: &str, at: usize) -> bool {
-    let is_wide = |character: char| character.width() == Some(2);
     let (before, behind) = line.split_at(at);
     let last = before.chars().next_back();
     last.is_some_and(|last| last.is_whitespace() || is_wide(last))
         || behind.chars().next().is_none_or(is_wide)
+}
+
+fn is_wide(character: char) -> bool {
+    character.width() == Some(2)
 }
 
 #[cfg(test)]

@@ -17,14 +17,15 @@ fn updates_of(entries: &[Json]) -> Vec<Json> {
 
 /// Summarizes each update in one line.
 fn summarized(updates: &[Json]) -> Vec<String> {
-    let summarize = |update: &Json| {
-        let kind = update["sessionUpdate"].as_str().unwrap();
-        let words = ["messageId", "toolCallId", "compactionId", "status"];
-        let words = words.iter().filter_map(|key| update[key].as_str());
-        let text = update["content"]["text"].as_str().or(update["content"][0]["content"]["text"].as_str());
-        [kind].into_iter().chain(words).chain(text).collect::<Vec<_>>().join(" ")
-    };
-    updates.iter().map(summarize).collect()
+    updates.iter().map(summary).collect()
+}
+
+fn summary(update: &Json) -> String {
+    let kind = update["sessionUpdate"].as_str().unwrap();
+    let words = ["messageId", "toolCallId", "compactionId", "status"];
+    let words = words.iter().filter_map(|key| update[key].as_str());
+    let text = update["content"]["text"].as_str().or(update["content"][0]["content"]["text"].as_str());
+    [kind].into_iter().chain(words).chain(text).collect::<Vec<_>>().join(" ")
 }
 
 fn user(uuid: &str, content: Json) -> Json {
@@ -33,6 +34,19 @@ fn user(uuid: &str, content: Json) -> Json {
 
 fn reply(uuid: &str, id: &str, block: Json) -> Json {
     json!({"type": "assistant", "uuid": uuid, "message": {"id": id, "content": [block]}, "cwd": "/茶"})
+}
+
+fn text(text: &str) -> Json {
+    json!({"type": "text", "text": text})
+}
+
+fn queued(prompt: &str, is_meta: bool) -> Json {
+    json!({"type": "attachment", "uuid": "q", "attachment":
+        {"type": "queued_command", "prompt": prompt, "commandMode": "prompt", "isMeta": is_meta}})
+}
+
+fn image(source: Json) -> Json {
+    json!({"type": "image", "source": source})
 }
 
 fn call(id: &str, name: &str, input: Json) -> Json {
@@ -57,9 +71,8 @@ fn results_in_one_entry_are_reported_with_their_own_output() {
     let mut both = result("t1", json!("one"), output.clone());
     let other = json!({"type": "tool_result", "tool_use_id": "t2", "content": "two", "is_error": true});
     both["message"]["content"].as_array_mut().unwrap().push(other);
-    let bash = |id| call(id, "Bash", json!({"command": "ls"}));
-    let updates =
-        updates_of(&[bash("t1"), bash("t2"), bash("t3"), both, result("t3", json!("three"), output)]);
+    let [first, second, third] = ["t1", "t2", "t3"].map(|id| call(id, "Bash", json!({"command": "ls"})));
+    let updates = updates_of(&[first, second, third, both, result("t3", json!("three"), output)]);
     let ended: Vec<_> = updates[3..].iter().map(|update| (&update["status"], &update["rawOutput"])).collect();
     let expected = [
         (json!("completed"), json!("one")),
@@ -71,7 +84,6 @@ fn results_in_one_entry_are_reported_with_their_own_output() {
 
 #[test]
 fn the_lines_of_a_reply_are_one_message() {
-    let text = |text: &str| json!({"type": "text", "text": text});
     let updates = updates_of(&[
         user("u", json!("天气？")),
         reply("a1", "m1", json!({"type": "thinking", "thinking": "Hm"})),
@@ -101,10 +113,6 @@ fn context_subagents_and_records_have_no_updates() {
     meta["isMeta"] = json!(true);
     let mut side = user("u2", json!("subagent"));
     side["isSidechain"] = json!(true);
-    let queued = |prompt: &str, is_meta: bool| {
-        json!({"type": "attachment", "uuid": "q", "attachment":
-            {"type": "queued_command", "prompt": prompt, "commandMode": "prompt", "isMeta": is_meta}})
-    };
     let updates = updates_of(&[
         meta,
         side,
@@ -188,21 +196,20 @@ fn long_texts_are_split_and_long_results_are_cut() {
 
 #[test]
 fn images_are_sent_and_other_media_have_a_placeholder() {
-    let image = |source: Json| json!({"type": "image", "source": source});
     let content = json!([
         image(json!({"type": "base64", "media_type": "image/png", "data": "AAAA"})),
         image(json!({"type": "url", "url": "https://example.org/茶.png"})),
         {"type": "document", "title": "茶.pdf", "source": {"type": "base64", "media_type": "application/pdf", "data": "AAAA"}},
         image(json!({})),
     ]);
-    let shown = |updates: &[Json]| updates.iter().map(|update| update["content"].clone()).collect::<Vec<_>>();
     let expected = [
         json!({"type": "image", "data": "AAAA", "mimeType": "image/png"}),
         json!({"type": "resource_link", "name": "image", "uri": "https://example.org/茶.png"}),
         json!({"type": "text", "text": "[茶.pdf]"}),
         json!({"type": "text", "text": "[image or document]"}),
     ];
-    assert_eq!(shown(&updates_of(&[user("u", content.clone())])), expected);
+    let updates = updates_of(&[user("u", content.clone())]);
+    assert_eq!(updates.iter().map(|update| update["content"].clone()).collect::<Vec<_>>(), expected);
     let updates = updates_of(&[call("t", "Read", json!({})), result("t", content, json!({}))]);
     let inside = updates[1]["content"].as_array().unwrap().iter();
     assert_eq!(inside.map(|content| content["content"].clone()).collect::<Vec<_>>(), expected);
@@ -238,16 +245,18 @@ fn a_compaction_is_plain_text_for_clients_that_do_not_support_it() {
     );
 }
 
+/// Returns how many tokens a reply used, and the size of its context window.
+fn used(model: &str, usage: Json) -> Option<(u64, u64)> {
+    let mut builder = UpdateBuilder::new(false, None);
+    let mut line = reply("a", "m", text("x"));
+    line["message"]["model"] = json!(model);
+    line["message"]["usage"] = usage;
+    updates_by(&mut builder, &[line]);
+    builder.usage().map(|usage| (usage.used, usage.size))
+}
+
 #[test]
 fn usage_is_that_of_the_last_reply() {
-    let used = |model: &str, usage: Json| {
-        let mut builder = UpdateBuilder::new(false, None);
-        let mut line = reply("a", "m", json!({"type": "text", "text": "x"}));
-        line["message"]["model"] = json!(model);
-        line["message"]["usage"] = usage;
-        updates_by(&mut builder, &[line]);
-        builder.usage().map(|usage| (usage.used, usage.size))
-    };
     let usage = json!({"input_tokens": 1, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 300, "output_tokens": 4000});
     assert_eq!(used("claude-opus-5-5", usage.clone()), Some((4321, 200_000)));
     assert_eq!(used("claude-opus-5-5[1m]", usage), Some((4321, 1_000_000)));

@@ -88,7 +88,7 @@ impl ConnectionSlots {
 }
 
 impl ConnectionSlot {
-    /// Waits until the connection is told to close.
+    /// Waits until the connection has to close.
     pub(super) async fn evicted(&self) {
         self.eviction.notified().await;
     }
