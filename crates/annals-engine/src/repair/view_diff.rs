@@ -1,10 +1,11 @@
 //! How the messages that Claude Code restores change with a repair.
 //!
-//! Each line of the transcript that is restored counts as one message. Messages are compared by their uuid and their content, so that one which
-//! is only linked to another parent is the same, and one that loses its reasoning is removed and added.
+//! Each line of the transcript that is restored counts as one message. Messages are compared by their uuid and their content, and then by their
+//! content alone: one that is only linked to another parent is the same, so is a copy that takes its place, and one that loses its reasoning is
+//! removed and added.
 
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
@@ -134,8 +135,16 @@ fn lines_of(session: &Session) -> HashMap<String, u64> {
 struct RestoredView<'m> {
     file: &'m [u8],
     messages: Vec<Restored<'m>>,
-    /// The hash of each message.
-    hashes: Vec<u64>,
+    identities: Vec<Identity>,
+}
+
+/// Hashes of a message: two are the same if these are equal.
+#[derive(Clone, Copy, Debug)]
+struct Identity {
+    /// Of its uuid and its content.
+    entry: u64,
+    /// Of its content.
+    content: u64,
 }
 
 /// What one entry is restored as.
@@ -147,30 +156,32 @@ struct Restored<'m> {
 
 impl<'m> RestoredView<'m> {
     fn of(file: &'m [u8], session: &'m Session, messages: &'m Messages<'_>) -> Self {
-        let mut view = Self { file, messages: Vec::new(), hashes: Vec::new() };
+        let mut view = Self { file, messages: Vec::new(), identities: Vec::new() };
         for message in messages.iter() {
             for parts in message.parts.chunk_by(|one, next| entry_of(session, one) == entry_of(session, next))
             {
                 let node = entry_of(session, &parts[0]).map(|entry| &session.nodes()[entry]);
                 let uuid = node.and_then(|node| node.id).map(|id| session.id_texts().get(id));
                 let restored = Restored { role: message.role, uuid, parts };
-                view.hashes.push(view.hash(&restored));
+                view.identities.push(view.identity(&restored));
                 view.messages.push(restored);
             }
         }
         view
     }
 
-    fn hash(&self, message: &Restored<'_>) -> u64 {
+    fn identity(&self, message: &Restored<'_>) -> Identity {
         let mut hasher = DefaultHasher::new();
-        (message.role == Role::User, &message.uuid, message.parts.len()).hash(&mut hasher);
+        (message.role == Role::User, message.parts.len()).hash(&mut hasher);
         for part in message.parts {
             made_up(part).hash(&mut hasher);
             for block in blocks_of(part) {
                 self.bytes(block).hash(&mut hasher);
             }
         }
-        hasher.finish()
+        let content = hasher.finish();
+        message.uuid.hash(&mut hasher);
+        Identity { entry: hasher.finish(), content }
     }
 
     fn bytes(&self, block: &BlockSpan) -> &'m [u8] {
@@ -259,7 +270,7 @@ struct Rows<'a, 'm> {
 
 impl Rows<'_, '_> {
     fn finish(mut self) -> ViewDiff {
-        let runs = runs(&self.old.hashes, &self.new.hashes);
+        let runs = runs(&self.old.identities, &self.new.identities);
         let last = runs.len().saturating_sub(1);
         for (index, run) in runs.iter().enumerate() {
             let messages = run.messages.len();
@@ -303,7 +314,7 @@ impl Rows<'_, '_> {
 }
 
 /// Returns the runs of a difference, in order. Between two runs that stay, what is removed comes before what is added.
-fn runs(old: &[u64], new: &[u64]) -> Vec<Run> {
+fn runs(old: &[Identity], new: &[Identity]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let (mut old_at, mut new_at) = (0, 0);
     for (in_old, in_new) in common(old, new).into_iter().chain([(old.len(), new.len())]) {
@@ -326,14 +337,30 @@ fn runs(old: &[u64], new: &[u64]) -> Vec<Run> {
     runs
 }
 
-/// Returns the indices of a longest sequence that two lists have in common. Of equal elements the first belong together, so that the work grows
-/// as a sort does.
-fn common(old: &[u64], new: &[u64]) -> Vec<(usize, usize)> {
-    let mut places: HashMap<u64, VecDeque<usize>> = HashMap::with_capacity(old.len());
-    for (index, hash) in old.iter().enumerate() {
-        places.entry(*hash).or_default().push_back(index);
+/// Finds for each new message that has no old one yet the first old one with the same key that belongs to none.
+fn pair(
+    old: &[Identity],
+    new: &[Identity],
+    key: impl Fn(&Identity) -> u64,
+    old_of_new: &mut [Option<usize>],
+) {
+    let taken: HashSet<usize> = old_of_new.iter().copied().flatten().collect();
+    let mut free: HashMap<u64, VecDeque<usize>> = HashMap::new();
+    for (index, message) in old.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
+        free.entry(key(message)).or_default().push_back(index);
     }
-    let old_of_new: Vec<Option<usize>> = new.iter().map(|hash| places.get_mut(hash)?.pop_front()).collect();
+    for (message, found) in new.iter().zip(old_of_new).filter(|(_, found)| found.is_none()) {
+        *found = free.get_mut(&key(message)).and_then(VecDeque::pop_front);
+    }
+}
+
+/// Returns the indices of a longest sequence that two lists have in common. Of equal messages the first belong together, so that the work grows
+/// as a sort does.
+fn common(old: &[Identity], new: &[Identity]) -> Vec<(usize, usize)> {
+    let mut old_of_new = vec![None; new.len()];
+    pair(old, new, |message| message.entry, &mut old_of_new);
+    // A copy under another uuid says the same.
+    pair(old, new, |message| message.content, &mut old_of_new);
     // The last element of the best sequence of each length, and for each element the one before it in its best sequence.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = vec![None; new.len()];
@@ -477,16 +504,29 @@ mod tests {
         assert_eq!(message.parts[0].beginning, "天".repeat(LONGEST_BEGINNING / 3));
     }
 
+    /// Returns messages with these uuids and contents.
+    fn messages(hashes: &[(u64, u64)]) -> Vec<Identity> {
+        hashes.iter().map(|&(entry, content)| Identity { entry, content }).collect()
+    }
+
+    fn check_common(old: &[(u64, u64)], new: &[(u64, u64)], expected: &[(usize, usize)]) {
+        assert_eq!(common(&messages(old), &messages(new)), expected, "{old:?} {new:?}");
+    }
+
     #[test]
-    fn what_lists_have_in_common_is_found_whatever_else_they_have() {
-        for (old, new, expected) in [
-            (vec![], vec![1], vec![]),
-            (vec![1, 2, 3], vec![1, 2, 3], vec![(0, 0), (1, 1), (2, 2)]),
-            (vec![2, 3], vec![1, 2, 9, 3], vec![(0, 1), (1, 3)]),
-            (vec![1, 2, 3, 4], vec![4, 1, 2, 3], vec![(0, 1), (1, 2), (2, 3)]),
-            (vec![7, 7, 8], vec![7, 7, 7, 8], vec![(0, 0), (1, 1), (2, 3)]),
-        ] {
-            assert_eq!(common(&old, &new), expected, "{old:?} {new:?}");
-        }
+    fn what_two_views_have_in_common_is_found_whatever_else_they_have() {
+        let [a, b, c, d] = [(1, 1), (2, 2), (3, 3), (4, 4)];
+        check_common(&[], &[a], &[]);
+        check_common(&[a, b, c], &[a, b, c], &[(0, 0), (1, 1), (2, 2)]);
+        check_common(&[b, c], &[a, b, d, c], &[(0, 1), (1, 3)]);
+        check_common(&[a, b, c, d], &[d, a, b, c], &[(0, 1), (1, 2), (2, 3)]);
+        check_common(&[a, a, b], &[a, a, a, b], &[(0, 0), (1, 1), (2, 3)]);
+    }
+
+    #[test]
+    fn a_message_is_compared_by_its_uuid_first_and_a_copy_takes_its_place() {
+        let (first, last) = ((1, 7), (2, 7));
+        check_common(&[last], &[first, last], &[(0, 1)]);
+        check_common(&[(5, 7), (6, 8)], &[(1, 7), (2, 8)], &[(0, 0), (1, 1)]);
     }
 }
