@@ -37,12 +37,14 @@ impl JsonForm {
     /// Returns whether an offset is in the name of a member whose value is never masked, unless it is below a free member.
     pub(crate) fn keeps_member_at(&self, json: &[u8], offset: usize) -> bool {
         const LONGEST: usize = 32;
+        let near = &json[offset..json.len().min(offset + LONGEST)];
+        let Some(end) = memchr(b'"', near).filter(|end| near[end + 1..].starts_with(b":")) else {
+            return false;
+        };
         let before = &json[offset.saturating_sub(LONGEST)..offset];
         let Some(quote) = memrchr(b'"', before) else { return false };
         let start = offset - (before.len() - quote - 1);
-        let near = &json[start..json.len().min(offset + LONGEST)];
-        let Some(length) = memchr(b'"', near) else { return false };
-        near[length + 1..].starts_with(b":") && has_key(self.keep, &near[..length])
+        has_key(self.keep, &json[start..offset + end])
     }
 
     /// Returns what finds the names of free members.

@@ -226,6 +226,10 @@ impl Rule {
         let bytes = text.as_bytes();
         let end = bytes.len().min(start + self.reach);
         let near = &bytes[start..end];
+        // Words follow the names of these rules most of the time: then their patterns need not be compiled.
+        if self.only_whole && !has_long_word(near, self.min_length) {
+            return None;
+        }
         count_work(near);
         let regex = pattern.regex();
         // Most attempts fail or match too little, as `tokens": 12` does; this one allocates nothing. A match that goes on
@@ -309,6 +313,16 @@ fn count_work(near: &[u8]) {
     let _ = near;
 }
 
+/// Returns whether a text has a word of so many bytes with digits and letters.
+fn has_long_word(text: &[u8], length: usize) -> bool {
+    let mut words = text.split(|byte| byte.is_ascii_whitespace() || b"\"'`".contains(byte));
+    words.any(|word| {
+        word.len() >= length
+            && word.iter().any(u8::is_ascii_digit)
+            && word.iter().any(u8::is_ascii_alphabetic)
+    })
+}
+
 /// Returns where a name starts that goes on at `at`, or what is near it of a long one.
 fn start_of_name(text: &[u8], at: usize) -> usize {
     let first = at.saturating_sub(LONGEST_NAME);
@@ -381,4 +395,23 @@ fn end_of_quoted(text: &[u8], start: usize, form: Form) -> Option<usize> {
         at = next + 1;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_word_has_digits_and_letters() {
+        for (text, expected) in [
+            ("token 8f3kQ2mZ9x", true),
+            ("token \"8f3kQ2mZ9x\"", true),
+            ("token 8f3kQ2mZ9", false),
+            ("token abcdefghij", false),
+            ("token 1234567890", false),
+            ("token 8f3kQ 2mZ9x", false),
+        ] {
+            assert_eq!(has_long_word(text.as_bytes(), 10), expected, "{text}");
+        }
+    }
 }
