@@ -62,10 +62,21 @@ impl<'c> Postings<'c> {
     /// Returns the positions of the document.
     #[inline]
     pub(super) fn positions(&self) -> Positions<'_> {
-        let bytes = self.segments.get(self.first).map_or(&[][..], SegmentPostings::positions);
-        Positions { numbers: Varints(bytes), column: 0, last: 0 }
+        Positions { numbers: Varints(self.stored_positions()), column: 0, last: 0 }
+    }
+
+    /// Returns how many bytes the positions of the document have, which says about how many there are.
+    pub(super) fn size_of_positions(&self) -> usize {
+        self.stored_positions().len()
+    }
+
+    fn stored_positions(&self) -> &[u8] {
+        self.segments.get(self.first).map_or(&[][..], SegmentPostings::positions)
     }
 }
+
+/// No position in a column is larger.
+const LAST_POSITION: u64 = u32::MAX as u64;
 
 /// The positions of a token in a document, in order: the number of the column in the upper half, that of the word in the lower one.
 pub(super) struct Positions<'p> {
@@ -81,11 +92,12 @@ impl Iterator for Positions<'_> {
     fn next(&mut self) -> Option<u64> {
         let mut number = self.numbers.next()?;
         if number == 1 {
-            self.column = self.numbers.next()? << 32;
+            self.column = self.numbers.next()?.min(1) << 32;
             self.last = 0;
             number = self.numbers.next()?;
         }
-        self.last = self.last.saturating_add(number.saturating_sub(2));
+        // Only a damaged index has larger ones.
+        self.last = self.last.saturating_add(number.saturating_sub(2)).min(LAST_POSITION);
         Some(self.column | self.last)
     }
 }
@@ -356,16 +368,22 @@ impl Iterator for Varints<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<u64> {
-        if let [byte @ ..0x80, rest @ ..] = self.0 {
-            self.0 = rest;
-            return Some((*byte).into());
+        match self.0 {
+            [byte @ ..0x80, rest @ ..] => {
+                self.0 = rest;
+                Some((*byte).into())
+            }
+            [high, low @ ..0x80, rest @ ..] => {
+                self.0 = rest;
+                Some(u64::from(high & 0x7f) << 7 | u64::from(*low))
+            }
+            _ => self.long(),
         }
-        self.long()
     }
 }
 
 impl Varints<'_> {
-    /// Returns a number of several bytes.
+    /// Returns a number of more bytes.
     fn long(&mut self) -> Option<u64> {
         let mut number = 0;
         for length in 1..=9 {
