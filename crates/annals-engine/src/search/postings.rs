@@ -62,16 +62,8 @@ impl<'c> Postings<'c> {
     /// Returns the positions of the document.
     #[inline]
     pub(super) fn positions(&self) -> Positions<'_> {
-        Positions { numbers: Varints(self.stored_positions()), column: 0, last: 0 }
-    }
-
-    /// Returns how many bytes the positions of the document have, which says about how many there are.
-    pub(super) fn size_of_positions(&self) -> usize {
-        self.stored_positions().len()
-    }
-
-    fn stored_positions(&self) -> &[u8] {
-        self.segments.get(self.first).map_or(&[][..], SegmentPostings::positions)
+        let bytes = self.segments.get(self.first).map_or(&[][..], SegmentPostings::positions);
+        Positions { numbers: Varints(bytes), column: 0, last: 0 }
     }
 }
 

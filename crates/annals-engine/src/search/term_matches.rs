@@ -136,16 +136,10 @@ const PARTS: u64 = 1 << 32;
 
 /// Finds where tokens, which all have a document, follow each other in it, in order.
 fn find_starts(tokens: &[Postings<'_>], columns: &[Column], starts: &mut Vec<u64>) {
-    let offsets = (0..).zip(tokens);
-    let rarest = offsets.clone().min_by_key(|(_, token)| token.size_of_positions());
-    let (rarest, token) = rarest.expect("a phrase has a token");
+    let (first, others) = tokens.split_first().expect("a phrase has a token");
     starts.clear();
-    let places = token.positions().filter(|place| is_in(*place, columns) && place % PARTS >= rarest);
-    starts.extend(places.map(|place| place - rarest));
-    for (offset, token) in offsets.filter(|(offset, _)| *offset != rarest) {
-        if starts.is_empty() {
-            return;
-        }
+    starts.extend(first.positions().filter(|place| is_in(*place, columns)));
+    for (offset, token) in (1..).zip(others) {
         let mut places = token.positions();
         let mut place = places.next();
         starts.retain(|start| {
@@ -158,8 +152,10 @@ fn find_starts(tokens: &[Postings<'_>], columns: &[Column], starts: &mut Vec<u64
 }
 
 /// Returns whether a position is in one of some columns.
+#[inline]
 fn is_in(place: u64, columns: &[Column]) -> bool {
-    columns.contains(if place < PARTS { &Column::Words } else { &Column::Parts })
+    // Every term is looked for in the first one.
+    place < PARTS || columns.contains(&Column::Parts)
 }
 
 /// Returns how many documents FTS5 has, and how many tokens they have: the numbers of its row of averages.
