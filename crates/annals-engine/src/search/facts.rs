@@ -189,7 +189,7 @@ pub(super) struct KnownBlocks {
 }
 
 impl KnownBlocks {
-    /// More blocks are not kept in memory: these are about 36 MB.
+    /// More blocks are not kept in memory: these are about 31 MB.
     const MOST: usize = if cfg!(test) { 2 } else { 4_096 };
 
     /// Forgets all blocks if another connection changed the index since they were read.
