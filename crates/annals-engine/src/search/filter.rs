@@ -3,9 +3,11 @@
 //! Paths and names have their own rules. There are few of them, so that a query compares them first, and documents with the numbers
 //! of those that are wanted.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use annals_search::{Condition, DateError, Filter, Part, Query, Role, When};
+use foldhash::fast::FixedState;
 use jiff::{Timestamp, Zoned};
 use rusqlite::Connection;
 
@@ -25,8 +27,8 @@ pub(super) struct Conditions {
     known_files: Option<Numbers>,
 }
 
-/// Numbers of names or files, in order.
-type Numbers = Vec<i64>;
+/// Numbers of names or files.
+type Numbers = HashSet<i64, FixedState>;
 
 /// One of several tests has to hold, or none of them.
 #[derive(Debug)]
@@ -153,12 +155,12 @@ impl Conditions {
 
     /// Returns whether a file is searched.
     pub(super) fn is_searched_file(&self, file: i64) -> bool {
-        self.files.as_ref().is_none_or(|files| has(files, file))
+        self.files.as_ref().is_none_or(|files| files.contains(&file))
     }
 
     /// Returns whether a file may be named, also if it is not searched.
     pub(super) fn is_known_file(&self, file: i64) -> bool {
-        self.known_files.as_ref().is_none_or(|files| has(files, file))
+        self.known_files.as_ref().is_none_or(|files| files.contains(&file))
     }
 }
 
@@ -169,7 +171,7 @@ impl Test {
             Self::Project(names) => has_one(names, facts.project),
             Self::Branch(names) => has_one(names, facts.branch),
             Self::Model(names) => has_one(names, facts.model),
-            Self::File(names) => reader.has_file(document, |file| has(names, file))?,
+            Self::File(names) => reader.has_file(document, |file| names.contains(&file))?,
             Self::Role(role) => facts.role == Some(*role),
             Self::Parts(parts) => facts.part.is_some_and(|part| parts.contains(&part)),
             Self::IsError => facts.is_error,
@@ -179,14 +181,9 @@ impl Test {
     }
 }
 
-/// Returns whether numbers in order have a number.
-fn has(numbers: &Numbers, number: i64) -> bool {
-    numbers.binary_search(&number).is_ok()
-}
-
-/// Returns whether numbers in order have a number, if there is one.
+/// Returns whether there is a number, and it is one of some others.
 fn has_one(numbers: &Numbers, number: Option<i64>) -> bool {
-    number.is_some_and(|number| has(numbers, number))
+    number.is_some_and(|number| numbers.contains(&number))
 }
 
 /// Returns the name by which filters are alternatives.
@@ -294,13 +291,12 @@ fn names(
 ) -> rusqlite::Result<Numbers> {
     let mut statement = connection.prepare_cached("SELECT id, name FROM names WHERE kind = ?1")?;
     let mut rows = statement.query([kind as i64])?;
-    let mut numbers = Numbers::new();
+    let mut numbers = Numbers::default();
     while let Some(row) = rows.next()? {
         if is_wanted(row.get_ref(1)?.as_str()?) {
-            numbers.push(row.get(0)?);
+            numbers.insert(row.get(0)?);
         }
     }
-    numbers.sort_unstable();
     Ok(numbers)
 }
 
@@ -330,16 +326,16 @@ fn files_of(
     let mut statement = connection.prepare_cached("SELECT id, session, root FROM files ORDER BY id")?;
     let mut rows = statement.query([])?;
     let has_positive = sessions.iter().any(|(_, is_negated)| !is_negated);
-    let mut numbers = Numbers::new();
+    let mut numbers = Numbers::default();
     while let Some(row) = rows.next()? {
-        if has(other_roots, row.get(2)?) {
+        if other_roots.contains(&row.get(2)?) {
             continue;
         }
         let session = row.get::<_, Option<String>>(1)?.unwrap_or_default().to_lowercase();
         let mut named = sessions.iter().filter(|(wanted, _)| session.starts_with(wanted)).peekable();
         let is_named = named.peek().is_some();
         if !named.any(|(_, is_negated)| *is_negated) && (!has_positive || is_named) {
-            numbers.push(row.get(0)?);
+            numbers.insert(row.get(0)?);
         }
     }
     Ok(numbers)

@@ -18,7 +18,7 @@ use super::facts::{Facts, FactsReader};
 use super::filter::{self, Conditions};
 use super::index::Index;
 use super::spilled::{self, SpilledOutputs};
-use super::term_matches::TermMatches;
+use super::term_matches::{MOST_COUNTED, TermMatches};
 use super::update;
 use super::{
     Copy, Hit, Limit, MisspeltWord, Order, Ranking, SearchAnswer, SearchCursor, SearchOptions, TextFilter,
@@ -35,7 +35,7 @@ const FEW: usize = 4_000;
 const NEWEST: usize = 2_000;
 
 /// Matches are ranked by their words if no word is in more documents.
-const MOST_RANKED: u64 = 20_000;
+const MOST_RANKED: u64 = MOST_COUNTED as u64;
 
 /// A hit names at most so many other transcripts, because the entry is read in each.
 pub(super) const MOST_COPIES: usize = 16;
@@ -254,37 +254,6 @@ impl Search<'_> {
 
     /// Returns how many documents match, and their numbers in order; if there are many, those of the newest.
     fn newest_documents(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
-        match self.query.fts_match() {
-            FtsMatch::Rows(rows) if self.conditions.is_empty() && self.one_token().is_some() => {
-                self.newest_with_word(&rows)
-            }
-            _ => self.newest_in_one_pass(),
-        }
-    }
-
-    /// Counts documents with one word. FTS5 counts them faster than it returns them, and has the newest at hand.
-    fn newest_with_word(&self, rows: &str) -> rusqlite::Result<(u64, Vec<i64>)> {
-        let few = self.rows(rows, &format!("LIMIT {}", FEW + 1))?;
-        if few.len() <= FEW {
-            return Ok((few.len() as u64, few));
-        }
-        let mut documents = self.rows(rows, &format!("DESC LIMIT {NEWEST}"))?;
-        documents.reverse();
-        let count = "SELECT count(*) FROM text WHERE text MATCH ?1 AND rowid <= ?2";
-        let mut count = self.connection.prepare_cached(count)?;
-        Ok((count.query_row(params![rows, self.start.newest], |row| row.get(0))?, documents))
-    }
-
-    /// Returns the documents that an expression of FTS5 finds, in an order and up to a limit.
-    fn rows(&self, rows: &str, order: &str) -> rusqlite::Result<Vec<i64>> {
-        let sql =
-            format!("SELECT rowid FROM text WHERE text MATCH ?1 AND rowid <= ?2 ORDER BY rowid {order}");
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        statement.query_map(params![rows, self.start.newest], |row| row.get(0))?.collect()
-    }
-
-    /// Looks at every match once: finding the words of a prefix or what a filter leaves takes longer than returning it.
-    fn newest_in_one_pass(&self) -> rusqlite::Result<(u64, Vec<i64>)> {
         let mut total = 0;
         let mut newest = VecDeque::with_capacity(FEW);
         self.each_match(|id| {

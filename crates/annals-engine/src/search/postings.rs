@@ -67,6 +67,9 @@ impl<'c> Postings<'c> {
     }
 }
 
+/// No position in a column is larger.
+const LAST_POSITION: u64 = u32::MAX as u64;
+
 /// The positions of a token in a document, in order: the number of the column in the upper half, that of the word in the lower one.
 pub(super) struct Positions<'p> {
     numbers: Varints<'p>,
@@ -81,11 +84,12 @@ impl Iterator for Positions<'_> {
     fn next(&mut self) -> Option<u64> {
         let mut number = self.numbers.next()?;
         if number == 1 {
-            self.column = self.numbers.next()? << 32;
+            self.column = self.numbers.next()?.min(1) << 32;
             self.last = 0;
             number = self.numbers.next()?;
         }
-        self.last = self.last.saturating_add(number.saturating_sub(2));
+        // Only a damaged index has larger ones.
+        self.last = self.last.saturating_add(number.saturating_sub(2)).min(LAST_POSITION);
         Some(self.column | self.last)
     }
 }
@@ -356,16 +360,22 @@ impl Iterator for Varints<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<u64> {
-        if let [byte @ ..0x80, rest @ ..] = self.0 {
-            self.0 = rest;
-            return Some((*byte).into());
+        match self.0 {
+            [byte @ ..0x80, rest @ ..] => {
+                self.0 = rest;
+                Some((*byte).into())
+            }
+            [high, low @ ..0x80, rest @ ..] => {
+                self.0 = rest;
+                Some(u64::from(high & 0x7f) << 7 | u64::from(*low))
+            }
+            _ => self.long(),
         }
-        self.long()
     }
 }
 
 impl Varints<'_> {
-    /// Returns a number of several bytes.
+    /// Returns a number of more bytes.
     fn long(&mut self) -> Option<u64> {
         let mut number = 0;
         for length in 1..=9 {

@@ -13,6 +13,9 @@ const SATURATION: f64 = 1.2;
 const LENGTH_SHARE: f64 = 0.75;
 const LEAST_IDF: f64 = 1e-6;
 
+/// How often a word stands in a document is not counted in more documents than this, because nothing is ranked by such a word.
+pub(super) const MOST_COUNTED: usize = 20_000;
+
 /// The documents that have a term.
 pub(super) struct TermMatches {
     /// A term is one phrase, or two of which either is enough: its words, and its parts.
@@ -90,10 +93,16 @@ impl PhraseMatches {
         let mut documents = Vec::new();
         let mut starts = Vec::new();
         while let Some(document) = next_with_all(&mut postings)? {
-            find_starts(&postings, columns, &mut starts);
-            if !starts.is_empty() {
-                let weights = starts.iter().map(|start| WEIGHTS[usize::from(*start >= PARTS)]);
-                documents.push((document, weights.sum()));
+            let count = if let [token] = &postings[..]
+                && documents.len() >= MOST_COUNTED
+            {
+                f64::from(token.positions().any(|place| is_in(place, columns)))
+            } else {
+                find_starts(&postings, columns, &mut starts);
+                starts.iter().map(|start| WEIGHTS[usize::from(*start >= PARTS)]).sum()
+            };
+            if count > 0.0 {
+                documents.push((document, count));
             }
             let Some(next) = document.checked_add(1) else { break };
             postings[0].seek(next)?;
@@ -125,22 +134,28 @@ fn next_with_all(tokens: &mut [Postings<'_>]) -> rusqlite::Result<Option<i64>> {
 /// The first position in the column `parts`.
 const PARTS: u64 = 1 << 32;
 
-/// Finds where tokens, which all have a document, follow each other in it.
+/// Finds where tokens, which all have a document, follow each other in it, in order.
 fn find_starts(tokens: &[Postings<'_>], columns: &[Column], starts: &mut Vec<u64>) {
     let (first, others) = tokens.split_first().expect("a phrase has a token");
-    let is_wanted = [Column::Words, Column::Parts].map(|column| columns.contains(&column));
     starts.clear();
-    starts.extend(first.positions().filter(|place| is_wanted[usize::from(*place >= PARTS)]));
+    starts.extend(first.positions().filter(|place| is_in(*place, columns)));
     for (offset, token) in (1..).zip(others) {
         let mut places = token.positions();
         let mut place = places.next();
         starts.retain(|start| {
-            while place.is_some_and(|place| place < start.wrapping_add(offset)) {
+            while place.is_some_and(|place| place < start + offset) {
                 place = places.next();
             }
-            place == Some(start.wrapping_add(offset))
+            place == Some(start + offset)
         });
     }
+}
+
+/// Returns whether a position is in one of some columns.
+#[inline]
+fn is_in(place: u64, columns: &[Column]) -> bool {
+    // Every term is looked for in the first one.
+    place < PARTS || columns.contains(&Column::Parts)
 }
 
 /// Returns how many documents FTS5 has, and how many tokens they have: the numbers of its row of averages.

@@ -670,6 +670,8 @@ fn one_term_is_found_and_ranked_as_fts5_finds_and_ranks_it() {
     }
     world.write("third", session("third").user("u8", "a user of `user_name` and UserName"));
     world.update();
+    // A word of a phrase may stand before it, too.
+    world.write("fifth", session("fifth").user("u8", "error is error, of user of"));
     // Its places need several pages.
     world.write("fourth", Transcript::session("fourth").user("u9", "the user ".repeat(20_000)));
     world.update();
@@ -700,6 +702,8 @@ fn one_term_is_found_and_ranked_as_fts5_finds_and_ranks_it() {
         "src/main.rs:42",
         "getUserName",
         "\"user a\"",
+        "\"is error\"",
+        "\"error of user\"",
     ] {
         let query = Query::parse(word).unwrap();
         let Some(annals_search::Expression::Term(term)) = query.expression() else { panic!("{word}") };
