@@ -46,6 +46,18 @@ fn the_specific_rule_names_a_secret_that_several_find() {
     check("https://x:ghp_<alnum:36>@github.com/a/b", "https://x:ghp_[masked: github-token]@github.com/a/b");
 }
 
+/// Introductions to JSON web tokens show a token of John Doe, whose number others have, too.
+#[test]
+fn only_the_token_of_introductions_stays() {
+    let header = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
+    let introduced = "eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ";
+    let introduced = fill(&format!("{header}.{introduced}.<url:43>"), &mut Rng::with_seed(7)).text;
+    check(&introduced, &introduced);
+    // {"sub":"1234567890","role":"admin","iat":1795080000}
+    let other = "eyJzdWIiOiIxMjM0NTY3ODkwIiwicm9sZSI6ImFkbWluIiwiaWF0IjoxNzk1MDgwMDAwfQ";
+    check(&format!("{header}.{other}.<url:43>"), "eyJ[masked: jwt]");
+}
+
 #[test]
 fn secrets_at_both_ends_and_beside_any_script_are_found() {
     check("ghp_<alnum:36>", "ghp_[masked: github-token]");
