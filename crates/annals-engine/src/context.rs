@@ -21,8 +21,12 @@ use bytes::{Amount, Pieces};
 
 /// The context window of most models.
 const USUAL_WINDOW: u64 = 200_000;
-/// The context window of models whose name ends in `[1m]`, and of those whose prompts did not fit into the usual one.
+/// The context window of newer models, of those whose name ends in `[1m]`, and of those whose prompts did not fit into the usual one.
 const LARGE_WINDOW: u64 = 1_000_000;
+
+/// The families of models, each with the first version that always has the large window. Opus 4.6 and Sonnet 4.6 have it in some plans only.
+const LARGE_SINCE: [(&str, [u32; 2]); 4] =
+    [("opus", [4, 7]), ("sonnet", [5, 0]), ("haiku", [5, 5]), ("fable", [5, 0])];
 /// With fewer bytes between replies than this, the tokens for each byte cannot be measured.
 const LEAST_BYTES: u64 = 2_000;
 /// No tokenizer makes fewer or more tokens of a byte.
@@ -252,10 +256,30 @@ impl PromptSizes {
     }
 }
 
-/// Returns the size of the context window, as far as the name of the model and the tokens that were in it tell.
+/// Estimates the size of the context window from the name of the model and the tokens that were in it.
 pub fn context_window(model: Option<&str>, used: u64) -> u64 {
-    let is_large = used > USUAL_WINDOW || model.is_some_and(|model| model.ends_with("[1m]"));
+    let is_large = used > USUAL_WINDOW || model.is_some_and(has_large_window);
     if is_large { LARGE_WINDOW.max(used) } else { USUAL_WINDOW }
+}
+
+/// Returns whether the name of a model says that it has the large window, such as `claude-opus-4-8` or `us.anthropic.claude-sonnet-5-v1:0`.
+fn has_large_window(model: &str) -> bool {
+    if model.ends_with("[1m]") {
+        return true;
+    }
+    let model = model.to_ascii_lowercase();
+    LARGE_SINCE.iter().any(|(family, first)| {
+        // In the names of old models the version stands before the family.
+        model.split_once(family).is_some_and(|(_, after)| version_at_start(after) >= *first)
+    })
+}
+
+/// Returns the version that a text such as `-4-7-20260801` begins with; a number of more than two digits is a date.
+fn version_at_start(text: &str) -> [u32; 2] {
+    let mut numbers = text.split(['-', '.', '@', ':']).skip(1);
+    let mut next = || numbers.next().filter(|number| number.len() <= 2)?.parse().ok();
+    let Some(major) = next() else { return [0, 0] };
+    [major, next().unwrap_or(0)]
 }
 
 /// Returns how full the context of a conversation was.

@@ -67,7 +67,7 @@ fn tokens_of(parts: &[ContextPart]) -> Vec<(&str, &str, u64)> {
 #[test]
 fn estimates_are_calibrated_by_the_growth_from_reply_to_reply() {
     let context = context_of(&session());
-    assert_eq!((context.tokens, context.peak, context.window), (Some(8_703), Some(8_703), Some(200_000)));
+    assert_eq!((context.tokens, context.peak, context.window), (Some(8_703), Some(8_703), Some(1_000_000)));
     assert!((context.estimate.tokens_per_byte - 0.5).abs() < 0.001, "{:?}", context.estimate);
     assert_eq!(context.estimate.measured_steps, 2);
     assert!(context.estimate.error_percent.unwrap() < 0.1, "{:?}", context.estimate);
@@ -141,6 +141,37 @@ fn lines_of_a_reply_are_one_prompt_and_images_are_no_text() {
     ]);
     assert_eq!((context.turns[0].replies, context.rest), (1, Some(5_000)));
     assert_eq!(tokens_of(&context.parts), [("prompt", "", 1_600)]);
+}
+
+#[test]
+fn newer_models_have_the_large_window() {
+    let large = [
+        "claude-opus-4-7",
+        "claude-opus-5-20260901",
+        "claude-sonnet-5",
+        "claude-haiku-5-5",
+        "claude-fable-5-1",
+        "us.anthropic.claude-opus-4-8-20260601-v1:0",
+        "claude-opus-4-8@20260601",
+        "anthropic/claude-opus-4.8",
+    ];
+    for model in large {
+        assert_eq!(context_window(Some(model), 9), 1_000_000, "{model}");
+    }
+    let usual = [
+        "claude-opus-4-6",
+        "claude-opus-4-20250514",
+        "claude-sonnet-4-6",
+        "claude-haiku-5",
+        "claude-3-5-sonnet-20241022",
+        "claude-3-opus-20240229",
+        "opus",
+        "gpt-5",
+        "",
+    ];
+    for model in usual {
+        assert_eq!(context_window(Some(model), 9), 200_000, "{model}");
+    }
 }
 
 #[test]
