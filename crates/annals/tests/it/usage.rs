@@ -272,8 +272,8 @@ fn the_context_of_a_session_is_shown() {
     let shown = annals(&home, &["usage", id, "--context"]);
     assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""));
     assert_snapshot!(shown.stdout, @"
-    7,000 of about 200,000 tokens (3 %) at the last reply, 7,000 at most: claude-opus-5-5
-    figures with ~ are estimates: 0.25 tokens for each byte of text, measured over 1 step from reply to reply; compared with their recorded growth they are 0 % off
+    claude-opus-5-5: 7,000 of about 1,000,000 tokens (0 %) at the last reply
+    at most 7,000 tokens; figures with ~ are estimates: 0.25 tokens for each byte of text, measured over 1 step from reply to reply; compared with their recorded growth they are 0 % off
 
     in the context                                    tokens  share
     results of Read                                   ~1,999   28 %
@@ -282,11 +282,11 @@ fn the_context_of_a_session_is_shown() {
     rest: system prompt, tools, what is not recorded  ~4,996   71 %
 
     turn  started           replies  tokens  full            added
-       1  2026-06-01 10:00        2   7,000  ▰▱▱▱▱▱▱▱▱▱ 3 %  results of Read ~1,999, prompts ~3, replies ~2
+       1  2026-06-01 10:00        2   7,000  ▰▱▱▱▱▱▱▱▱▱ 0 %  results of Read ~1,999, prompts ~3, replies ~2
     ");
     let json = annals(&home, &["usage", id, "--context", "--json"]).stdout;
     let context: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&context["tokens"], &context["windowTokens"]), (&json!(7_000), &json!(200_000)));
+    assert_eq!((&context["tokens"], &context["windowTokens"]), (&json!(7_000), &json!(1_000_000)));
     assert_eq!(context["parts"][0], json!({"kind": "tool_result", "name": "Read", "estimatedTokens": 1_999}));
     assert_eq!(annals(&home, &["usage", "--context"]).code, Some(2), "it needs a session");
     let none = annals(&home, &["usage", "3e11", "--context"]);

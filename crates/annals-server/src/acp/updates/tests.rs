@@ -258,8 +258,9 @@ fn used(model: &str, usage: Json) -> Option<(u64, u64)> {
 #[test]
 fn usage_is_that_of_the_last_reply() {
     let usage = json!({"input_tokens": 1, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 300, "output_tokens": 4000});
-    assert_eq!(used("claude-opus-5-5", usage.clone()), Some((4321, 200_000)));
-    assert_eq!(used("claude-opus-5-5[1m]", usage), Some((4321, 1_000_000)));
+    assert_eq!(used("claude-opus-4-6", usage.clone()), Some((4321, 200_000)));
+    assert_eq!(used("claude-opus-5-5", usage.clone()), Some((4321, 1_000_000)));
+    assert_eq!(used("claude-opus-4-6[1m]", usage), Some((4321, 1_000_000)));
     assert_eq!(used("x", json!({"input_tokens": 200_001})), Some((200_001, 1_000_000)));
     assert_eq!(used("x", json!({"input_tokens": u64::MAX, "output_tokens": 1})), Some((u64::MAX, u64::MAX)));
     assert_eq!(used("<synthetic>", json!({"input_tokens": 0})), None);

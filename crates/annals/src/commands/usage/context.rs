@@ -48,14 +48,14 @@ fn print(out: &mut impl Write, context: &ContextUse, limit: usize) -> Result<(),
     output::heading(
         out,
         &format!(
-            "{} of about {} tokens ({}) at the last reply, {} at most: {model}",
+            "{model}: {} of about {} tokens ({}) at the last reply",
             output::number(tokens),
             output::number(window),
-            percent(tokens, window),
-            output::number(context.peak.unwrap_or(0))
+            percent(tokens, window)
         ),
     )?;
-    output::paragraph(out, &about_estimates(context))?;
+    let peak = output::number(context.peak.unwrap_or(0));
+    output::paragraph(out, &format!("at most {peak} tokens; {}", about_estimates(context)))?;
     print_parts(out, context, tokens)?;
     print_turns(out, context, window, limit)?;
     print_compactions(out, context)
