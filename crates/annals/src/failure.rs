@@ -322,7 +322,7 @@ fn line_of(candidate: &Candidate, all: &[Candidate]) -> String {
     if candidate.agent.is_none() && copies > 1 {
         return format!("{}  {}", clean(&candidate.session), clean(&candidate.path.to_string_lossy()));
     }
-    output::message_row(&pick::candidate_line(candidate), output::HINT)
+    pick::candidate_line(candidate, output::hint_columns())
 }
 
 impl From<annals_engine::Error> for Failure {
