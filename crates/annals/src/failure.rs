@@ -142,6 +142,11 @@ impl Failure {
         Failure::Message { text: "no session was chosen".to_owned(), hints: Vec::new(), code: FAILED }
     }
 
+    /// The user pressed Ctrl-C when asked.
+    pub(crate) fn interrupted() -> Self {
+        Failure::Message { text: "no session was chosen".to_owned(), hints: Vec::new(), code: INTERRUPTED }
+    }
+
     /// A file or folder cannot be written.
     pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Self {
         let text = format!("cannot write {}: {error}", path.display());

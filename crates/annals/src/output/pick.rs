@@ -34,6 +34,7 @@ pub(crate) fn columns() -> usize {
 /// Lets the user choose one of several lines; returns its index.
 pub(crate) fn one_of(question: &str, lines: &[String]) -> Result<usize, Failure> {
     let lines: Vec<_> = lines.iter().map(|line| cut(line, columns())).collect();
+    interrupts::hold();
     let choice = dialoguer::Select::new()
         .with_prompt(clean(question))
         .items(&lines)
@@ -41,9 +42,17 @@ pub(crate) fn one_of(question: &str, lines: &[String]) -> Result<usize, Failure>
         .max_length(HEIGHT)
         .report(false)
         .interact_opt();
+    if choice.is_err() {
+        // The question has hidden it.
+        let _ = dialoguer::console::Term::stderr().show_cursor();
+    }
+    interrupts::release();
     match choice {
         Ok(Some(index)) => Ok(index),
         Ok(None) => Err(Failure::not_chosen()),
+        Err(dialoguer::Error::IO(error)) if error.kind() == io::ErrorKind::Interrupted => {
+            Err(Failure::interrupted())
+        }
         Err(dialoguer::Error::IO(error)) => Err(Failure::input(&error)),
     }
 }
@@ -108,6 +117,39 @@ fn title_and_prompt(title: &str, prompt: &str, room: usize) -> String {
 /// Returns text filled with blanks up to a width in columns.
 fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
+/// Ctrl-C while a question is asked: it must not end the program before the cursor is shown again.
+#[cfg(unix)]
+mod interrupts {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, LazyLock};
+
+    use signal_hook::consts::SIGINT;
+    use signal_hook::flag::register_conditional_default;
+
+    /// Whether Ctrl-C ends the program.
+    static END: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
+        let end = Arc::new(AtomicBool::new(true));
+        // Without it, Ctrl-C ends the program, and the cursor stays hidden.
+        let _ = register_conditional_default(SIGINT, Arc::clone(&end));
+        end
+    });
+
+    pub(super) fn hold() {
+        END.store(false, Ordering::SeqCst);
+    }
+
+    pub(super) fn release() {
+        END.store(true, Ordering::SeqCst);
+    }
+}
+
+#[cfg(not(unix))]
+mod interrupts {
+    pub(super) fn hold() {}
+
+    pub(super) fn release() {}
 }
 
 #[cfg(test)]

@@ -107,6 +107,14 @@ fn a_vague_name_is_a_question_on_a_terminal() {
 }
 
 #[test]
+fn ctrl_c_at_a_question_shows_the_cursor_again() {
+    let home = home_of(3);
+    let shown = asked(&home, &format!("{ANNALS} show number; echo code=\\$?"), "\\003");
+    let (_, after) = shown.rsplit_once("\u{1b}[?25l").expect("the question hides the cursor");
+    assert!(after.contains("\u{1b}[?25h") && after.contains("code=130"), "{shown:?}");
+}
+
+#[test]
 fn sessions_of_one_title_are_told_apart_by_their_first_words() {
     let home = Home::new();
     for (id, prompt) in [
