@@ -140,9 +140,13 @@ fn similar<'a>(sessions: &'a [SessionRow], name: &str) -> Vec<&'a SessionRow> {
     scored.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Returns 1 if the beginning of the id differs from the name in at most one character, added, missing or exchanged.
+/// Returns 1 if the beginning of the id differs from the name in at most one character, added, missing or exchanged; for a name that
+/// is too short for this, if the id begins with it.
 fn similarity_of_id(row: &SessionRow, name: &str) -> f64 {
-    let Some(id) = row.file.session.as_deref().filter(|_| name.len() >= SHORTEST_PREFIX) else { return 0.0 };
+    let Some(id) = row.file.session.as_deref() else { return 0.0 };
+    if name.len() < SHORTEST_PREFIX {
+        return if id_begins_with(id, name) { 1.0 } else { 0.0 };
+    }
     let lengths = name.len() - 1..=name.len() + 1;
     let beginnings = lengths.filter_map(|length| id.get(..length));
     if beginnings.map(|beginning| strsim::osa_distance(beginning, name)).any(|edits| edits <= 1) {
@@ -328,6 +332,10 @@ mod tests {
         assert_eq!(nearest("tea timr"), ["1"]);
         assert_eq!(nearest("barometr"), ["a"]);
         assert_eq!(nearest("a1b3c3"), ["a"]);
+        // What is too short to name a session is enough for a suggestion.
+        assert_eq!(nearest("a1"), ["a"]);
+        assert_eq!(nearest("A1B"), ["a"]);
+        assert_eq!(nearest("b1"), [""; 0]);
         assert_eq!(nearest("quarterly report"), [""; 0]);
     }
 }
