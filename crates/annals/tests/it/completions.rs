@@ -173,5 +173,9 @@ fn every_command_has_a_man_page() {
     assert_eq!(annals(&home, &["man", "--output", "pages"]).code, Some(0));
     let pages = std::fs::read_dir(home.path().join("pages")).unwrap().count();
     assert!(pages > 25, "{pages}");
+    // A command of a command has one, too.
+    let install = std::fs::read_to_string(home.path().join("pages/annals-mcp-install.1")).unwrap();
+    assert!(install.contains("annals mcp install"), "{install}");
+    assert!(!home.path().join("pages/annals-mcp-help.1").exists());
     assert_eq!(annals(&home, &["man", "no-such"]).code, Some(2));
 }
