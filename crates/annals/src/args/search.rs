@@ -179,13 +179,13 @@ pub(crate) struct SearchFilters {
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
     /// Only what was written since then: a day, a month or a year (today, yesterday, monday, 2026-01-31, 2026-01), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (30min, 12h, 7d, 2w, 3mo)
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    #[arg(long, value_name = "DATE", value_parser = moment, allow_hyphen_values = true)]
     pub(crate) since: Option<Timestamp>,
     /// Only what was written before then; with a day, a month or a year, what was written in it too
-    #[arg(long, value_name = "DATE", value_parser = end)]
+    #[arg(long, value_name = "DATE", value_parser = end, allow_hyphen_values = true)]
     pub(crate) until: Option<Timestamp>,
     /// Only what was written on this day, or in this month or year: today, yesterday, tuesday, 2026-01-31, 2026-01
-    #[arg(long, value_name = "DAY", value_parser = period, conflicts_with_all = ["since", "until"])]
+    #[arg(long, value_name = "DAY", value_parser = period, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
     pub(crate) on: Option<Period>,
     /// Only in sessions whose title contains TEXT, ignoring case
     #[arg(long, value_name = "TEXT", value_parser = text)]
