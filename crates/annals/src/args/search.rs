@@ -97,12 +97,12 @@ pub(super) fn mark_words(arguments: Vec<OsString>) -> Vec<OsString> {
         is_value: true,
         are_words: false,
     };
-    let mut marked = Vec::with_capacity(arguments.len());
+    let mut result = Vec::with_capacity(arguments.len());
     let mut arguments = arguments.into_iter().peekable();
     while let Some(argument) = arguments.next() {
-        marked.push(marker.mark(argument, arguments.peek()));
+        result.push(marker.mark(argument, arguments.peek()));
     }
-    marked
+    result
 }
 
 /// Returns the names of options, and whether each takes a value.
