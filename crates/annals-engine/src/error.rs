@@ -150,6 +150,8 @@ pub struct Candidate {
     pub path: PathBuf,
     /// The title of a session, or its first prompt.
     pub title: Option<String>,
+    /// The first prompt of a session.
+    pub first_prompt: Option<String>,
     /// The project of a session.
     pub project: Option<String>,
     /// When a session was active last.
@@ -164,6 +166,7 @@ impl Candidate {
             agent: file.agent.clone(),
             path: file.path.clone(),
             title: None,
+            first_prompt: None,
             project: None,
             updated_at: None,
         }
@@ -174,6 +177,7 @@ impl Candidate {
         let title = row.facts.title.as_ref().map(|title| title.text.clone());
         Self {
             title: title.or_else(|| row.facts.first_prompt.clone()),
+            first_prompt: row.facts.first_prompt.clone(),
             project: row.project_path(),
             updated_at: row.facts.updated_at,
             ..Self::file(&row.file)

@@ -142,6 +142,11 @@ impl Failure {
         Failure::Message { text: "no session was chosen".to_owned(), hints: Vec::new(), code: FAILED }
     }
 
+    /// The user pressed Ctrl-C when asked.
+    pub(crate) fn interrupted() -> Self {
+        Failure::Message { text: "no session was chosen".to_owned(), hints: Vec::new(), code: INTERRUPTED }
+    }
+
     /// A file or folder cannot be written.
     pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Self {
         let text = format!("cannot write {}: {error}", path.display());
@@ -322,7 +327,7 @@ fn line_of(candidate: &Candidate, all: &[Candidate]) -> String {
     if candidate.agent.is_none() && copies > 1 {
         return format!("{}  {}", clean(&candidate.session), clean(&candidate.path.to_string_lossy()));
     }
-    output::message_row(&pick::candidate_line(candidate), output::HINT)
+    pick::candidate_line(candidate, output::hint_columns())
 }
 
 impl From<annals_engine::Error> for Failure {

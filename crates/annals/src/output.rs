@@ -160,10 +160,9 @@ pub(crate) fn sentences(out: &mut impl Write, text: &str) -> Result<(), Failure>
     Ok(())
 }
 
-/// Returns a row of a list, cut so that it stays on one line of the terminal to which messages go, after a label.
-pub(crate) fn message_row(row: &str, label: &str) -> String {
-    let room = message_columns().map(|columns| columns.min(WIDEST_PROSE).saturating_sub(label.width()));
-    room.map_or_else(|| row.to_owned(), |room| cut(row, room))
+/// Returns the columns of a row of a list that stays on one line after [`HINT`]; `None` if messages do not go to a terminal.
+pub(crate) fn hint_columns() -> Option<usize> {
+    message_columns().map(|columns| columns.min(WIDEST_PROSE).saturating_sub(HINT.width()))
 }
 
 /// Prints an object on a line of its own, with secrets masked. Characters that could control a terminal are escaped, which

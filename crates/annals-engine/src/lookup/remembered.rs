@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::error::{Candidate, Error, ErrorKind};
 use crate::files::TranscriptFile;
 
-use super::SHORTEST_PREFIX;
+use super::{SHORTEST_PREFIX, id_begins_with};
 
 /// The most sessions that are suggested for a name that no session has.
 const MOST_SUGGESTED: usize = 3;
@@ -41,7 +41,7 @@ pub(super) fn by_masked_name(
     let ids_count = name.len() >= SHORTEST_PREFIX;
     let named = sessions
         .iter()
-        .filter(|row| ids_count && row.file.session.as_ref().is_some_and(|id| id.starts_with(name)));
+        .filter(|row| ids_count && row.file.session.as_ref().is_some_and(|id| id_begins_with(id, name)));
     let named: Vec<_> = named.collect();
     if !named.is_empty() {
         return only_one(&sessions, &named, name);
@@ -140,9 +140,13 @@ fn similar<'a>(sessions: &'a [SessionRow], name: &str) -> Vec<&'a SessionRow> {
     scored.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Returns 1 if the beginning of the id differs from the name in at most one character, added, missing or exchanged.
+/// Returns 1 if the beginning of the id differs from the name in at most one character, added, missing or exchanged; for a name that
+/// is too short for this, if the id begins with it.
 fn similarity_of_id(row: &SessionRow, name: &str) -> f64 {
-    let Some(id) = row.file.session.as_deref().filter(|_| name.len() >= SHORTEST_PREFIX) else { return 0.0 };
+    let Some(id) = row.file.session.as_deref() else { return 0.0 };
+    if name.len() < SHORTEST_PREFIX {
+        return if id_begins_with(id, name) { 1.0 } else { 0.0 };
+    }
     let lengths = name.len() - 1..=name.len() + 1;
     let beginnings = lengths.filter_map(|length| id.get(..length));
     if beginnings.map(|beginning| strsim::osa_distance(beginning, name)).any(|edits| edits <= 1) {
@@ -297,6 +301,28 @@ mod tests {
     }
 
     #[test]
+    fn an_id_is_found_in_either_case() {
+        let (_home, engine) = scratch();
+        let (id, capitals) = (IDS[3], IDS[3].to_uppercase());
+        for name in [&capitals[..6], "A1b2", &capitals] {
+            let same = |text: &str| text.to_owned();
+            let named = [
+                engine.transcript(name.as_ref()),
+                engine.session_to_read(name.as_ref()),
+                engine.session_to_change(name.as_ref()),
+                engine.session_by_name(name, &same),
+            ];
+            for file in named {
+                assert_eq!(file.unwrap().session.as_deref(), Some(id), "{name}");
+            }
+            assert_eq!(engine.session_to_record(Some(name.as_ref())).unwrap(), id, "{name}");
+        }
+        assert!(engine.is_session_prefix("A1B2"));
+        let new = "B1B2C3D4-93C1-4D41-9F0C-2A6F0F9F7A55";
+        assert_eq!(engine.session_to_record(Some(new.as_ref())).unwrap(), new);
+    }
+
+    #[test]
     fn a_misspelt_name_gets_suggestions() {
         let (_home, engine) = scratch();
         let nearest = |name: &str| {
@@ -306,6 +332,10 @@ mod tests {
         assert_eq!(nearest("tea timr"), ["1"]);
         assert_eq!(nearest("barometr"), ["a"]);
         assert_eq!(nearest("a1b3c3"), ["a"]);
+        // What is too short to name a session is enough for a suggestion.
+        assert_eq!(nearest("a1"), ["a"]);
+        assert_eq!(nearest("A1B"), ["a"]);
+        assert_eq!(nearest("b1"), [""; 0]);
         assert_eq!(nearest("quarterly report"), [""; 0]);
     }
 }

@@ -20,16 +20,16 @@ pub(crate) struct Filters {
     #[arg(long)]
     pub(crate) here: bool,
     /// Only sessions active since then: a day, a month or a year (today, yesterday, monday, 2026-01-31, 2026-01), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (30min, 12h, 7d, 2w, 3mo)
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    #[arg(long, value_name = "DATE", value_parser = moment, allow_hyphen_values = true)]
     pub(crate) since: Option<Timestamp>,
     /// Only sessions that began before then, also those that are still active; with a day, a month or a year, those in it too
-    #[arg(long, value_name = "DATE", value_parser = end)]
+    #[arg(long, value_name = "DATE", value_parser = end, allow_hyphen_values = true)]
     pub(crate) until: Option<Timestamp>,
     /// Only sessions active on this day, or in this month or year: today, yesterday, tuesday, 2026-01-31, 2026-01
-    #[arg(long, value_name = "DAY", value_parser = period, conflicts_with_all = ["since", "until"])]
+    #[arg(long, value_name = "DAY", value_parser = period, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
     pub(crate) on: Option<Period>,
     /// Only sessions without activity since then: how long ago (90d, 12h, 2w), a day or a time, as for `--since`
-    #[arg(long, value_name = "AGE", value_parser = moment)]
+    #[arg(long, value_name = "AGE", value_parser = moment, allow_hyphen_values = true)]
     pub(crate) inactive: Option<Timestamp>,
     /// Only sessions whose title contains TEXT, ignoring case
     #[arg(long, value_name = "TEXT", value_parser = text)]

@@ -36,7 +36,7 @@ pub(crate) struct Tools {
     #[arg(long)]
     pub(crate) errors: bool,
     /// Only calls since then: a day, a month or a year (today, monday, 2026-01-31, 2026-01), a time, or how long ago (12h, 7d, 2w)
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    #[arg(long, value_name = "DATE", value_parser = moment, allow_hyphen_values = true)]
     pub(crate) since: Option<Timestamp>,
     /// Only calls in sessions of the current directory and its worktrees
     #[arg(long, conflicts_with = "target")]
@@ -84,10 +84,10 @@ pub(crate) struct Insight {
     #[arg(long, conflicts_with = "target")]
     pub(crate) here: bool,
     /// Only what happened since then: a day, a month or a year (today, monday, 2026-01-31, 2026-01), a time, or how long ago (12h, 7d, 2w)
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    #[arg(long, value_name = "DATE", value_parser = moment, allow_hyphen_values = true)]
     pub(crate) since: Option<Timestamp>,
     /// Only what happened before then; a day, a month or a year is included
-    #[arg(long, value_name = "DATE", value_parser = end)]
+    #[arg(long, value_name = "DATE", value_parser = end, allow_hyphen_values = true)]
     pub(crate) until: Option<Timestamp>,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Resume {
     pub(crate) search: Option<String>,
     /// Continue the session that was active on this day: today, yesterday, tuesday, 2026-01-31; if there are several, you choose
     /// on a terminal, and elsewhere they are listed
-    #[arg(long, value_name = "DAY", value_parser = period, conflicts_with = "session")]
+    #[arg(long, value_name = "DAY", value_parser = period, allow_hyphen_values = true, conflicts_with = "session")]
     pub(crate) on: Option<Period>,
     /// Continue in a copy, and leave the session as it is
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `annals search`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -15,7 +15,7 @@ A query has words, which all have to occur, in any order, whatever their case an
 
   annals search borrow checker                   both words
   annals search '\"borrow checker\"'             side by side
-  annals search borrow -panic                    without a word; `--dry-run` is a word
+  annals search borrow -panic                    without a word; `--dry-run` is a word, `-n 5` is `--limit 5`
   annals search 'timeout OR deadline'            one of them
   annals search 'conf*'                          words with this prefix
   annals search src/main.rs:42 E0502 --dry-run   identifiers, paths and error codes, whole or in part
@@ -48,7 +48,7 @@ pub(crate) struct Search {
     #[arg(long, value_name = "TEXT", conflicts_with = "query", allow_hyphen_values = true)]
     pub(crate) fixed: Option<String>,
     /// Show at most N sessions or, with `--flat`, N hits
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    #[arg(long, short = LIMIT, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     pub(crate) limit: usize,
     /// Show at most N hits of each session
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one, conflicts_with = "flat")]
@@ -75,6 +75,9 @@ pub(crate) struct Search {
     pub(crate) filters: SearchFilters,
 }
 
+/// The short name of `--limit`, as in other commands. It is the option before a number, and a word elsewhere.
+const LIMIT: char = 'n';
+
 /// Stands before a word of a query that begins with a hyphen, so that it is not taken for an option.
 const WORD_MARK: char = '\u{f8ff}';
 
@@ -94,7 +97,12 @@ pub(super) fn mark_words(arguments: Vec<OsString>) -> Vec<OsString> {
         is_value: true,
         are_words: false,
     };
-    arguments.into_iter().map(|argument| marker.mark(argument)).collect()
+    let mut result = Vec::with_capacity(arguments.len());
+    let mut arguments = arguments.into_iter().peekable();
+    while let Some(argument) = arguments.next() {
+        result.push(marker.mark(argument, arguments.peek()));
+    }
+    result
 }
 
 /// Returns the names of options, and whether each takes a value.
@@ -121,7 +129,8 @@ struct WordMarker {
 }
 
 impl WordMarker {
-    fn mark(&mut self, argument: OsString) -> OsString {
+    /// Returns an argument, marked if it is such a word. `next` is the argument after it.
+    fn mark(&mut self, argument: OsString, next: Option<&OsString>) -> OsString {
         let Some(text) = argument.to_str().map(str::to_owned) else { return argument };
         if std::mem::take(&mut self.is_value) || self.are_words || self.is_search == Some(false) {
             return argument;
@@ -132,7 +141,8 @@ impl WordMarker {
         }
         self.are_words = text == "--";
         let (name, value) = text.split_once('=').map_or((&*text, None), |(name, value)| (name, Some(value)));
-        match self.options.iter().find(|(known, _)| known == name) {
+        let is_word = text == format!("-{LIMIT}") && !next.is_some_and(|next| is_number(next));
+        match self.options.iter().find(|(known, _)| known == name && !is_word) {
             Some((_, takes_value)) => self.is_value = *takes_value && value.is_none(),
             None if !self.are_words && self.is_search == Some(true) => {
                 return format!("{WORD_MARK}{text}").into();
@@ -141,6 +151,11 @@ impl WordMarker {
         }
         argument
     }
+}
+
+/// Returns whether an argument is a number.
+fn is_number(argument: &OsStr) -> bool {
+    argument.to_str().is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Reads a word of a query.
@@ -164,13 +179,13 @@ pub(crate) struct SearchFilters {
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<OsString>,
     /// Only what was written since then: a day, a month or a year (today, yesterday, monday, 2026-01-31, 2026-01), a time (2026-01-31T14:30, local unless it names its zone), or how long ago (30min, 12h, 7d, 2w, 3mo)
-    #[arg(long, value_name = "DATE", value_parser = moment)]
+    #[arg(long, value_name = "DATE", value_parser = moment, allow_hyphen_values = true)]
     pub(crate) since: Option<Timestamp>,
     /// Only what was written before then; with a day, a month or a year, what was written in it too
-    #[arg(long, value_name = "DATE", value_parser = end)]
+    #[arg(long, value_name = "DATE", value_parser = end, allow_hyphen_values = true)]
     pub(crate) until: Option<Timestamp>,
     /// Only what was written on this day, or in this month or year: today, yesterday, tuesday, 2026-01-31, 2026-01
-    #[arg(long, value_name = "DAY", value_parser = period, conflicts_with_all = ["since", "until"])]
+    #[arg(long, value_name = "DAY", value_parser = period, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
     pub(crate) on: Option<Period>,
     /// Only in sessions whose title contains TEXT, ignoring case
     #[arg(long, value_name = "TEXT", value_parser = text)]
@@ -301,6 +316,10 @@ mod tests {
             ("annals search --fixed --json", Some("")),
             ("annals search - x", Some("- x")),
             ("annals search --limit 0 x", None),
+            ("annals search battery -n 1", Some("battery")),
+            ("annals search -n=1 -n", Some("-n")),
+            ("annals search battery -n wall -n5", Some("battery -n wall -n5")),
+            ("annals search battery -n 0", None),
             ("annals list --dry-run", None),
         ] {
             let arguments = line.split(' ').map(OsString::from);

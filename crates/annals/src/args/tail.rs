@@ -11,7 +11,7 @@ pub(crate) struct Tail {
     /// Follow all sessions and their subagents, new ones too
     #[arg(long, conflicts_with = "session")]
     pub(crate) all: bool,
-    /// How many of the last turns are printed first
+    /// How many of the last turns are printed first; with `--json`, none are: each line is something new
     #[arg(long, short = 'n', value_name = "N", default_value_t = 3, conflicts_with = "all")]
     pub(crate) turns: usize,
     /// Check all files twice a second instead of waiting for notifications of the system: for network drives

@@ -76,10 +76,10 @@ pub(crate) struct UsageForget {
 pub(crate) struct UsageFilters {
     /// Only responses since then: a day, a month or a year (today, yesterday, monday, 2026-01-31, 2026-01), a time
     /// (2026-01-31T14:30), or how long ago (30min, 12h, 7d, 2w, 3mo)
-    #[arg(long, value_name = "DATE", value_parser = when)]
+    #[arg(long, value_name = "DATE", value_parser = when, allow_hyphen_values = true)]
     pub(crate) since: Option<When>,
     /// Only responses before then; a day, a month or a year is included
-    #[arg(long, value_name = "DATE", value_parser = when)]
+    #[arg(long, value_name = "DATE", value_parser = when, allow_hyphen_values = true)]
     pub(crate) until: Option<When>,
     /// Only sessions of this working directory and its worktrees
     #[arg(long, value_name = "PATH", conflicts_with = "here", value_parser = PathBufValueParser::new().try_map(folder))]

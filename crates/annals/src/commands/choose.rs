@@ -40,7 +40,8 @@ pub(crate) fn recent(
     let may_ask = !global.json && pick::is_possible();
     let limit = if may_ask { MOST_RECENT } else { 1 };
     let mut sessions = engine.list(&ListOptions { limit: Some(limit), ..options }).sessions;
-    let lines: Vec<_> = sessions.iter().map(pick::session_line).collect();
+    let columns = Some(pick::columns());
+    let lines: Vec<_> = sessions.iter().map(|row| pick::session_line(row, columns)).collect();
     match lines.len() {
         0 => Err(Failure::no_session_here()),
         1 => Ok(sessions.swap_remove(0).file),
@@ -77,7 +78,8 @@ fn ask(error: Error, global: &Global) -> Result<TranscriptFile, Failure> {
     }
     let question =
         if is_vague { error.to_string() } else { format!("{error}; choose one of these, or press Esc") };
-    let lines: Vec<_> = candidates.iter().map(pick::candidate_line).collect();
+    let columns = Some(pick::columns());
+    let lines: Vec<_> = candidates.iter().map(|candidate| pick::candidate_line(candidate, columns)).collect();
     let chosen = &candidates[pick::one_of(&question, &lines)?];
     Ok(TranscriptFile::at(&chosen.path))
 }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use annals_api::Masking;
 use annals_engine::{Engine, Home, ListOptions, Roots, SessionRow};
+use annals_search::{TokenKind, for_each_token};
 use annals_transcript::project::is_session_id;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::env::Shells;
@@ -79,7 +80,8 @@ pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     let matching = rows.iter().filter_map(|row| {
         let id = row.file.session.as_deref().filter(|id| is_session_id(id))?;
         let title = may_describe.then(|| title(row));
-        let is_meant = id.starts_with(current) || title.as_ref().is_some_and(|title| is_named(title, &lower));
+        let is_meant = id.to_lowercase().starts_with(&lower)
+            || title.as_ref().is_some_and(|title| is_named(title, &lower));
         // A session may have copies in several projects.
         (is_meant && seen.insert(id)).then(|| {
             let help = title.map(|title| description(row, &title).into());
@@ -107,11 +109,22 @@ fn title(row: &SessionRow) -> String {
     clean(&output::title_line(title)).into_owned()
 }
 
-/// Returns whether a title or one of its words begins with a text in lower case.
+/// Returns whether a title or one of its words begins with a text in lower case. In scripts that put no blanks between words, any
+/// part of a title may be a word.
 fn is_named(title: &str, lower: &str) -> bool {
     let title = title.to_lowercase();
+    if begins_without_blanks(lower) {
+        return title.contains(lower);
+    }
     let mut words = title.split(|character: char| !character.is_alphanumeric());
     title.starts_with(lower) || words.any(|word| word.starts_with(lower))
+}
+
+/// Returns whether a text begins in a script that puts no blanks between words.
+fn begins_without_blanks(text: &str) -> bool {
+    let mut first = None;
+    for_each_token(text, |token| first = first.or(Some(token.kind)));
+    matches!(first, Some(TokenKind::Pair | TokenKind::Single))
 }
 
 /// Returns what shells show beside an id: the title, the project and the age of the session, without characters that mean

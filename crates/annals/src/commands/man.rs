@@ -18,14 +18,17 @@ pub(crate) fn run(args: &args::Man) -> Result<ExitCode, Failure> {
     if let Some(folder) = &args.output {
         return write_all(&all, folder).map_err(|error| Failure::cannot_write(folder, &error));
     }
-    let command = match &args.command {
-        None => &all,
-        Some(name) => all.find_subcommand(name).ok_or_else(|| {
-            Failure::usage(&format!("no command `{}`", output::clean(name)), "`annals --help` lists them")
-        })?,
+    let page = match &args.command {
+        None => page(&all, "annals"),
+        Some(name) => {
+            let command = all.find_subcommand(name).ok_or_else(|| {
+                Failure::usage(&format!("no command `{}`", output::clean(name)), "`annals --help` lists them")
+            })?;
+            page(command, &format!("annals-{name}"))
+        }
     };
     let mut out = output::stdout();
-    page(command).render(&mut out)?;
+    page.render(&mut out)?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
@@ -33,22 +36,25 @@ pub(crate) fn run(args: &args::Man) -> Result<ExitCode, Failure> {
 /// Writes the pages of annals and of every command.
 fn write_all(all: &Command, folder: &Path) -> std::io::Result<ExitCode> {
     fs::create_dir_all(folder)?;
-    let commands =
-        all.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
-    for command in std::iter::once(all).chain(commands) {
-        let page = page(command);
-        let mut file = BufWriter::new(File::create(folder.join(page.get_filename()))?);
-        page.render(&mut file)?;
-        file.flush()?;
-    }
+    write_pages(all, "annals", folder)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the page of a command: `annals-list` for `annals list`.
-fn page(command: &Command) -> Man {
-    let name = match command.get_name() {
-        "annals" => "annals".to_owned(),
-        name => format!("annals-{name}"),
-    };
+/// Writes the pages of a command with this name and of its own commands: `annals-mcp-install` for `annals mcp install`.
+fn write_pages(command: &Command, name: &str, folder: &Path) -> std::io::Result<()> {
+    let page = page(command, name);
+    let mut file = BufWriter::new(File::create(folder.join(page.get_filename()))?);
+    page.render(&mut file)?;
+    file.flush()?;
+    let commands =
+        command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
+    for command in commands {
+        write_pages(command, &format!("{name}-{}", command.get_name()), folder)?;
+    }
+    Ok(())
+}
+
+/// Returns the page of a command with this name.
+fn page(command: &Command, name: &str) -> Man {
     Man::new(command.clone().display_name(name)).manual("annals")
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use annals_api::to_wire::ToWire;
-use annals_engine::{Conversation, Engine, Error, Meta, Snapshot, Subagent, open_regular};
+use annals_engine::{Conversation, Engine, Error, Meta, Snapshot, Subagent, TranscriptFile, open_regular};
 use annals_proto::RawLine;
 use annals_transcript::chain::{Chain, NodeIndex};
 use annals_transcript::full_view::Step;
@@ -92,7 +92,7 @@ fn full(
     if !json && is_all {
         let file = conversation.transcript().file();
         let row = engine.session_row(file).ok();
-        let agent = file.agent.is_some().then(|| Meta::of_transcript(&file.path));
+        let agent = file.agent.is_some().then(|| meta_of_agent(engine, file));
         let tokens = usage::of_transcript(engine, file);
         output::header::print(&mut out, row.as_ref(), agent.as_ref(), tokens, conversation)?;
     }
@@ -108,6 +108,16 @@ fn full(
         super::repair::suggest(conversation.transcript().file(), conversation.transcript().lost_messages());
     }
     Ok(if history.failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Returns the metadata of an agent. Old versions of Claude Code wrote none: then, what the call says that started it.
+fn meta_of_agent(engine: &Engine, agent: &TranscriptFile) -> Meta {
+    let meta = Meta::of_transcript(&agent.path);
+    if meta.agent_type.is_some() || meta.description.is_some() {
+        return meta;
+    }
+    let agents = engine.agents(agent).map(|found| found.local).unwrap_or_default();
+    agents.into_iter().find(|one| one.file.path == agent.path).map_or(meta, |one| one.meta)
 }
 
 /// Returns standard output, on which the words of `--mark` are marked.

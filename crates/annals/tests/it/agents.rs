@@ -51,6 +51,27 @@ fn the_agents_of_a_session_are_a_table() {
 }
 
 #[test]
+fn an_agent_without_metadata_is_headed_by_the_call_that_started_it() {
+    let home = Home::new();
+    let project = ".claude/projects/-home-mia-tea";
+    let task =
+        json!({"subagent_type": "Explore", "description": "Find the leak", "prompt": "Look at the pot"});
+    let session = Transcript::session(SESSION)
+        .user("u1", "Why is it wet?")
+        .assistant("a1", |reply| reply.tool("t1", "Task", task))
+        .result("u2", "t1", "There is no pot.")
+        .with("toolUseResult", json!({"status": "completed", "agentId": "a52886dc"}));
+    home.write(format!("{project}/{SESSION}.jsonl"), session.to_string());
+    let agent = Transcript::session(SESSION).user("s1", "Look at the pot");
+    let agent = agent.to_string().replace("\"isSidechain\":false", "\"isSidechain\":true");
+    home.write(format!("{project}/{SESSION}/subagents/agent-a52886dc.jsonl"), agent);
+    let listed = annals(&home, &["agents", SESSION]).stdout;
+    assert!(listed.contains("Explore  Find the leak"), "{listed}");
+    let shown = annals(&home, &["show", "a52886dc"]).stdout;
+    assert!(shown.starts_with("Explore: Find the leak\n"), "{shown}");
+}
+
+#[test]
 fn an_agent_on_another_machine_is_named_as_one_without_a_transcript() {
     let ran = annals(&home_with_agents(), &["show", "far"]);
     assert_eq!(ran.code, Some(1));

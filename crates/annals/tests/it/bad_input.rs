@@ -48,7 +48,7 @@ fn an_ambiguous_session_lists_its_candidates() {
     assert_eq!(codes, [2, 2, 2]);
     assert_snapshot!(message, @"
     annals: `3e11` may be any of 2 sessions
-    hint: 3e11a6b4  2026-03-01        /home/mia/tea                 Tea timer
+    hint: 3e11a6b4  2026-03-01        /home/mia/tea                 Tea timer · Why is 天气 empty?
     hint: 3e11ffff-0000-4000-8000-000000000000  [home]/.claude/projects/-p/3e11ffff-0000-4000-8000-000000000000.jsonl
     hint: give more of the id or the title, or the path of the transcript
     ");

@@ -1,6 +1,7 @@
 //! `annals completions` and `annals man`.
 
 use testkit::command::Home;
+use testkit::transcript::Transcript;
 
 use crate::{ANNALS, SESSION, annals, small_home};
 
@@ -27,8 +28,27 @@ fn ids_of_sessions_are_completed_from_ids_and_titles() {
     assert_eq!(offered(&home, &["show", "TIM"]), [SESSION]);
     assert_eq!(offered(&home, &["show", "imer"]), [""; 0]);
     assert_eq!(offered(&home, &["show", "zzz"]), [""; 0]);
+    assert_eq!(offered(&home, &["show", "3E1"]), [SESSION]);
     assert_eq!(offered(&home, &["rena"]), ["rename"]);
     assert_eq!(offered(&home, &["completions", "po"]), ["powershell"]);
+}
+
+#[test]
+fn any_part_of_a_title_is_completed_where_words_have_no_blanks_between_them() {
+    let home = Home::new();
+    let lines = Transcript::session(SESSION).user("u1", "Hi").title("每日天气提醒 reminder").to_string();
+    home.write(format!(".claude/projects/-src/{SESSION}.jsonl"), lines);
+    for (typed, is_offered) in [
+        ("每", true),
+        ("天", true),
+        ("天气", true),
+        ("天气提醒 r", true),
+        ("remi", true),
+        ("minder", false),
+        ("雨", false),
+    ] {
+        assert_eq!(offered(&home, &["show", typed]).contains(&SESSION.to_owned()), is_offered, "{typed}");
+    }
 }
 
 /// Titles that do something if a shell reads them as a part of a command.
@@ -153,5 +173,9 @@ fn every_command_has_a_man_page() {
     assert_eq!(annals(&home, &["man", "--output", "pages"]).code, Some(0));
     let pages = std::fs::read_dir(home.path().join("pages")).unwrap().count();
     assert!(pages > 25, "{pages}");
+    // A command of a command has one, too.
+    let install = std::fs::read_to_string(home.path().join("pages/annals-mcp-install.1")).unwrap();
+    assert!(install.contains("annals mcp install"), "{install}");
+    assert!(!home.path().join("pages/annals-mcp-help.1").exists());
     assert_eq!(annals(&home, &["man", "no-such"]).code, Some(2));
 }

@@ -127,6 +127,20 @@ fn filters_leave_out_what_does_not_fit() {
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), "annals: no session matches\n"));
     let ran = annals(&home, &["list", "--since", "soon"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("`soon` is not a date"), "{}", ran.stderr);
+    let dates = [
+        ["list", "--since", "-7d"],
+        ["list", "--until", "-7d"],
+        ["list", "--on", "-7d"],
+        ["list", "--inactive", "-7d"],
+        ["prompts", "--since", "-7d"],
+        ["search", "--until", "-7d"],
+        ["tools", "--since", "-7d"],
+        ["usage", "--since", "-7d"],
+    ];
+    for dated in dates {
+        let ran = annals(&home, &dated);
+        assert!(ran.code == Some(2) && ran.stderr.contains("write "), "{dated:?}: {}", ran.stderr);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a terminal adds: a pager, colours on request, a question where a name is not enough.
 
 use testkit::command::Home;
+use testkit::transcript::Transcript;
 
 use crate::show::run_on_terminal;
 use crate::{ANNALS, annals, small_home};
@@ -87,17 +88,48 @@ fn colours_are_used_when_they_are_wanted() {
     assert!(help("") && !help("--color never") && !help("--color=never"));
 }
 
+/// Runs a command on a terminal on which keys are pressed while it asks.
+fn asked(home: &Home, command: &str, keys: &str) -> String {
+    let line = format!("(sleep 1; printf '{keys}') | script -qec \"{command}\" /dev/null");
+    let mut shell = home.command("sh");
+    shell.env("TERM", "xterm").env("COLUMNS", "110").env("ANNALS_PAGER", "cat");
+    let output = shell.args(["-c", &line]).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 #[test]
 fn a_vague_name_is_a_question_on_a_terminal() {
     let home = home_of(3);
     // The second line is chosen with the arrow key and Enter.
-    let line =
-        format!("(sleep 1; printf '\\033[B\\r') | script -qec '{ANNALS} show number --view raw' /dev/null");
-    let mut shell = home.command("sh");
-    let output = shell.args(["-c", &line]).env("TERM", "xterm").env("ANNALS_PAGER", "cat").output().unwrap();
-    let shown = String::from_utf8_lossy(&output.stdout);
+    let shown = asked(&home, &format!("{ANNALS} show number --view raw"), "\\033[B\\r");
     assert!(shown.contains("`number` may be any of 3 sessions"), "{shown}");
     assert_eq!(count(&shown, "\"content\":\"茶 number 1\""), 1, "{shown}");
+}
+
+#[test]
+fn ctrl_c_at_a_question_shows_the_cursor_again() {
+    let home = home_of(3);
+    let shown = asked(&home, &format!("{ANNALS} show number; echo code=\\$?"), "\\003");
+    let (_, after) = shown.rsplit_once("\u{1b}[?25l").expect("the question hides the cursor");
+    assert!(after.contains("\u{1b}[?25h") && after.contains("code=130"), "{shown:?}");
+}
+
+#[test]
+fn sessions_of_one_title_are_told_apart_by_their_first_words() {
+    let home = Home::new();
+    for (id, prompt) in [
+        ("11111111-93c1-4d41-9f0c-2a6f0f9f7a55", "Boil the water"),
+        ("22222222-93c1-4d41-9f0c-2a6f0f9f7a55", "Call me; my key is AKIAQYLPMN5HFIQR7XYA"),
+    ] {
+        let lines = Transcript::session(id).user("u1", prompt).title("Same title").to_string();
+        home.write(format!(".claude/projects/-src/{id}.jsonl"), lines);
+    }
+    let listed = annals(&home, &["show", "same title"]);
+    assert_eq!(listed.code, Some(2));
+    for shown in [listed.stderr, asked(&home, &format!("{ANNALS} show 'same title'"), "\\033")] {
+        assert!(shown.contains("Same title · Boil the water"), "{shown}");
+        assert!(shown.contains("Same title · Call me; my key is ") && !shown.contains("AKIAQY"), "{shown}");
+    }
 }
 
 #[test]
