@@ -7,6 +7,7 @@ pub(crate) mod diff;
 pub(crate) mod header;
 #[cfg(feature = "search")]
 pub(crate) mod hits;
+mod interrupts;
 mod markdown;
 pub(crate) mod mask;
 pub(crate) mod messages;

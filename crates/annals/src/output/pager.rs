@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice, StripStream};
 
+use super::interrupts;
+
 /// The command of the pager; `None` if nothing is paged.
 static PAGER: OnceLock<Option<String>> = OnceLock::new();
 
@@ -108,7 +110,8 @@ impl Pager {
         let is_plain = AutoStream::choice(&io::stdout()) == ColorChoice::Never;
         let input =
             if is_plain { Input::Plain(StripStream::new(Box::new(input))) } else { Input::Styled(input) };
-        ignore_interrupts();
+        // Less ends a search with Ctrl-C, and would be left without annals on the terminal otherwise.
+        interrupts::hold();
         Some(Self { child, input: Some(input) })
     }
 
@@ -143,16 +146,3 @@ fn command_of(text: &str) -> Option<Command> {
     command.args(words);
     Some(command)
 }
-
-/// Leaves Ctrl-C to the pager: less ends a search with it, and would be left without annals on the terminal otherwise.
-#[cfg(unix)]
-fn ignore_interrupts() {
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
-
-    // The flag is not read. Registering it replaces the default action, which would end the program.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)));
-}
-
-#[cfg(not(unix))]
-fn ignore_interrupts() {}

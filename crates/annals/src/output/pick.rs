@@ -6,7 +6,7 @@ use annals_engine::{Candidate, SessionRow};
 use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
-use super::{ago, clean, cut, cut_start, message_columns, title_line};
+use super::{ago, clean, cut, cut_start, interrupts, message_columns, title_line};
 use crate::failure::Failure;
 
 /// The most lines of a list at a time.
@@ -117,39 +117,6 @@ fn title_and_prompt(title: &str, prompt: &str, room: usize) -> String {
 /// Returns text filled with blanks up to a width in columns.
 fn padded(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
-}
-
-/// Ctrl-C while a question is asked: it must not end the program before the cursor is shown again.
-#[cfg(unix)]
-mod interrupts {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Arc, LazyLock};
-
-    use signal_hook::consts::SIGINT;
-    use signal_hook::flag::register_conditional_default;
-
-    /// Whether Ctrl-C ends the program.
-    static END: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
-        let end = Arc::new(AtomicBool::new(true));
-        // Without it, Ctrl-C ends the program, and the cursor stays hidden.
-        let _ = register_conditional_default(SIGINT, Arc::clone(&end));
-        end
-    });
-
-    pub(super) fn hold() {
-        END.store(false, Ordering::SeqCst);
-    }
-
-    pub(super) fn release() {
-        END.store(true, Ordering::SeqCst);
-    }
-}
-
-#[cfg(not(unix))]
-mod interrupts {
-    pub(super) fn hold() {}
-
-    pub(super) fn release() {}
 }
 
 #[cfg(test)]

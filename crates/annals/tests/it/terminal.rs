@@ -115,6 +115,16 @@ fn ctrl_c_at_a_question_shows_the_cursor_again() {
 }
 
 #[test]
+fn ctrl_c_is_the_pager_s_after_a_question() {
+    let home = home_of(3);
+    home.write("pager.sh", "trap '' INT; cat > /dev/null; sleep 2; echo paged");
+    let show = format!("stty rows 3 cols 110; ANNALS_PAGER='sh pager.sh' {ANNALS} show number");
+    // The terminal is closed as soon as annals has ended.
+    let shown = asked(&home, &show, "\\r'; sleep 1; printf '\\003");
+    assert!(shown.contains("paged"), "{shown:?}");
+}
+
+#[test]
 fn sessions_of_one_title_are_told_apart_by_their_first_words() {
     let home = Home::new();
     for (id, prompt) in [
