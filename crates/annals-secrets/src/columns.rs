@@ -6,8 +6,9 @@
 //!  mia  | q7Zk29LmX4tRw8
 //! ```
 //!
-//! Cells are separated by bars, tabs or commas, or are aligned with two or more blanks between them. A table ends with the first line
-//! that has another number of cells, or an empty line. The text may come from inside a JSON string: `\n` and `\t` count as well.
+//! Cells are separated by bars, tabs or commas, or are aligned with two or more blanks between them. A table ends with an empty line;
+//! lines with another number of cells, such as comments, are skipped. The text may come from inside a JSON string: `\n` and `\t` count
+//! as well.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ use std::ops::Range;
 const LONGEST_LINE: usize = 1024;
 
 /// How many bytes of a table are read after its head.
-const LONGEST_TABLE: usize = 16 * 1024;
+const LONGEST_TABLE: usize = 256 * 1024;
 
 /// No name of a column is longer, in bytes.
 const LONGEST_NAME: usize = 40;
@@ -54,10 +55,13 @@ pub(crate) fn cells_below(
         let line = start..end_of_line(text, start);
         end = line.end;
         let row = &text[line.clone()];
+        if row.trim().is_empty() {
+            break;
+        }
         if is_rule(row) {
             continue;
         }
-        let Some(cells) = cells_of_row(row, separator, &text[head.clone()], &names) else { break };
+        let Some(cells) = cells_of_row(row, separator, &text[head.clone()], &names) else { continue };
         let words = columns.iter().filter_map(|&column| word(row, &cells[column]));
         found.extend(words.map(|word| line.start + word.start..line.start + word.end));
     }
@@ -85,9 +89,6 @@ fn cells_of_row(
     if separator != Separator::Blanks {
         let cells = split(row, separator);
         return (cells.len() == names.len()).then_some(cells);
-    }
-    if row.trim().is_empty() {
-        return None;
     }
     Some(names.iter().map(|name| aligned_cell(row, head[..name.start].chars().count())).collect())
 }
@@ -232,6 +233,7 @@ mod tests {
             "USER   password   AGE\nmia    one        1d\ntom    two        2d\n\nz      three",
             "user\tpassword\nmia\tone\ntom\ttwo",
             "user,password\r\nmia,one\r\ntom,two\r\n",
+            "user,password\nmia,one\n# a, b, c\nx\ntom,two\n\nz,three",
             r#"{"out":"user | password\n----+----\nmia | one\ntom | two\n","next":1}"#,
             r#""{\"out\":\"user\\tpassword\\nmia\\tone\\ntom\\ttwo\"}""#,
             r#""\"{\\\"out\\\":\\\"user\\\\tpassword\\\\nmia\\\\tone\\\\ntom\\\\ttwo\\\"}\"""#,

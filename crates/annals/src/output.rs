@@ -15,8 +15,8 @@ pub(crate) mod pager;
 pub(crate) mod pick;
 mod progress;
 mod table;
-#[cfg(feature = "search")]
 pub(crate) mod view_diff;
+#[cfg(feature = "search")]
 pub(crate) mod words;
 pub(crate) mod wrap;
 

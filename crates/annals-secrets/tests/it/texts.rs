@@ -454,9 +454,37 @@ fn cells_below_the_name_of_a_secret_are_masked() {
         "NAME   TYPE     TOKEN    AGE⏎tea    Opaque   <alnum:32>  3d⏎milk   Opaque   <alnum:32>  3d⏎",
         "NAME   TYPE     TOKEN    AGE⏎tea    Opaque   [masked: column-value]  3d⏎milk   Opaque   [masked: column-value]  3d⏎",
     );
+    check(
+        "id,accessToken⏎1,q7Z<alnum:24>⏎# a, b, c⏎2,q7Z<alnum:24>⏎",
+        "id,accessToken⏎1,[masked: column-value]⏎# a, b, c⏎2,[masked: column-value]⏎",
+    );
+    check("password,user⏎q7Z<alnum:14>,mia⏎", "password,user⏎[masked: column-value],mia⏎");
+    check(
+        "NAME   APIKEY   AGE⏎tea    q7Z<alnum:24>  3d⏎",
+        "NAME   APIKEY   AGE⏎tea    [masked: column-value]  3d⏎",
+    );
     check("user,password⏎mia,q7Z<alnum:14>⏎⏎other", "user,password⏎mia,[masked: column-value]⏎⏎other");
     check(
         r#"{"stdout":"user\tpassword\nmia\tq7Z<alnum:14>\n","code":0}"#,
         r#"{"stdout":"user\tpassword\nmia\t[masked: column-value]\n","code":0}"#,
+    );
+}
+
+/// The name and the value of a member of a list stand in two lines, also where the text begins with them.
+#[test]
+fn listed_values_are_masked_at_the_beginning_of_a_text() {
+    let masked = r"- name: DB_PASSWORD\n  value: [masked: listed-value]";
+    check(r"- name: DB_PASSWORD\n  value: q7Z<alnum:15>", masked);
+    let title = [r#"{"title":""#, r"- name: DB_PASSWORD\n  value: q7Z<alnum:15>", r#""}"#].concat();
+    check(&title, &[r#"{"title":""#, masked, r#""}"#].concat());
+    // Lists have the first prompt twice.
+    let twice = |member: &str| format!(r#"{{"title":"{member}","firstPrompt":"{member}"}}"#);
+    check(
+        &twice(r"DB_PASSWORD\n  value: q7Z<alnum:15>"),
+        &twice(r"DB_PASSWORD\n  value: [masked: listed-value]"),
+    );
+    check(
+        "- name: DB_PASSWORD⏎  value: q7Z<alnum:15>",
+        "- name: DB_PASSWORD⏎  value: [masked: listed-value]",
     );
 }
