@@ -257,7 +257,7 @@ fn a_subagent_has_a_file_and_facts_of_its_own_once_it_has_spoken() {
     assert_snapshot!(ran.stderr, @"
     annals: no session `tea`
     hint: is it one of these?
-    hint: 3e11a6b4  2026-03-01        /home/mia/tea                 Tea timer
+    hint: 3e11a6b4  2026-03-01        /home/mia/tea                 Tea timer · Why is 天气 empty?
     ");
 }
 
