@@ -40,6 +40,8 @@ fn count_from(
 ) -> Result<Usage, StoreError> {
     let (transcripts, known) = rayon::join(|| walk::transcripts(engine, is_inside), || read(engine));
     let Transcripts { found, outside, errors } = transcripts;
+    // Later counts would miss what was left out: it is not among what was stored since then.
+    let is_whole = outside.is_empty();
     let mut usage = Usage { errors, ..Usage::default() };
     let mut known = known.unwrap_or_else(|error| {
         usage.store_error = failed_count(engine, &error).store_error;
@@ -63,7 +65,9 @@ fn count_from(
     let Known { store, revision, mut ledger, is_cached, .. } = known;
     let ((), saved) = rayon::join(|| ledger.update(&affected, counted), || save(store, revision, &new));
     match saved {
-        Ok(Some(revision)) if is_store_readable && is_worth_caching(is_cached, merged, ledger.len()) => {
+        Ok(Some(revision))
+            if is_store_readable && is_whole && is_worth_caching(is_cached, merged, ledger.len()) =>
+        {
             // Without the cache, the next count takes more time.
             let _ = cache::write(engine, &ledger, revision);
         }
