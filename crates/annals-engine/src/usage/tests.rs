@@ -4,7 +4,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_usage::{By, Report, ReportOptions};
 use proptest::prelude::*;
 
@@ -528,6 +530,59 @@ fn what_is_forgotten_is_not_in_the_cache_either() {
     assert_eq!(world.total(), (0, 0, 0));
     let cache = fs::read(world.engine().home().usage_ledger()).unwrap();
     assert!(memchr::memmem::find(&cache, b"secret-model").is_none());
+}
+
+/// Makes a transcript that is counted and deleted, and another one, in a folder that is used by [`engine_on`].
+fn make_forgettable(folder: &Path) {
+    let project = folder.join("config/projects/-src");
+    fs::create_dir_all(&project).unwrap();
+    let forgotten = project.join(format!("{ONE}.jsonl"));
+    fs::write(&forgotten, reply(ONE, "1", 5).replace("claude-opus-4-8", "secret-model") + "\n").unwrap();
+    drop(engine_on(folder, Arc::new(RealDisk)).usage());
+    fs::copy(folder.join("home/usage-ledger.bin"), folder.join("old-ledger.bin")).unwrap();
+    fs::remove_file(forgotten).unwrap();
+    fs::write(project.join(format!("{TWO}.jsonl")), reply(TWO, "2", 7) + "\n").unwrap();
+}
+
+fn engine_on(folder: &Path, disk: Arc<dyn Disk>) -> Engine {
+    let roots = Roots::given(vec![folder.join("config")]).unwrap();
+    Engine::open(roots, Home::at(folder.join("home"))).with_disk(disk)
+}
+
+fn is_secret_model_cached(folder: &Path) -> bool {
+    let cache = fs::read(folder.join("home/usage-ledger.bin")).unwrap_or_default();
+    memchr::memmem::find(&cache, b"secret-model").is_some()
+}
+
+#[test]
+fn forgetting_removes_what_another_process_caches_meanwhile() {
+    let moments = testkit::faults::every_moment(
+        make_forgettable,
+        |disk, folder| engine_on(folder, disk).forget_usage().unwrap(),
+        |folder| {
+            fs::copy(folder.join("old-ledger.bin"), folder.join("home/usage-ledger.bin")).unwrap();
+        },
+        |folder, moment, forgotten| {
+            assert_eq!((*forgotten, is_secret_model_cached(folder)), (1, false), "{moment}");
+        },
+    );
+    assert_eq!(moments, 2, "before the store has changed, and after that");
+}
+
+#[test]
+fn a_count_caches_nothing_that_is_forgotten_meanwhile() {
+    let moments = testkit::faults::every_moment(
+        |folder| {
+            make_forgettable(folder);
+            fs::remove_file(folder.join("home/usage-ledger.bin")).unwrap();
+        },
+        |disk, folder| drop(engine_on(folder, disk).usage()),
+        |folder| {
+            assert_eq!(engine_on(folder, Arc::new(RealDisk)).forget_usage().unwrap(), 1);
+        },
+        |folder, moment, ()| assert!(!is_secret_model_cached(folder), "{moment}"),
+    );
+    assert!(moments > 2, "{moments}");
 }
 
 #[test]
