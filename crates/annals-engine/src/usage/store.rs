@@ -103,6 +103,11 @@ impl Store {
     /// Begins to read: until [`end_reading`](Self::end_reading), everything that is read is of the revision that is returned.
     pub(super) fn begin_reading(&self) -> Result<Revision, StoreError> {
         self.connection.execute_batch("BEGIN")?;
+        self.revision()
+    }
+
+    /// Returns which rows the database has now.
+    pub(super) fn revision(&self) -> Result<Revision, StoreError> {
         Ok(revision(&self.connection)?)
     }
 

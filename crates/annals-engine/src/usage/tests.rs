@@ -4,7 +4,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use annals_transcript::write::fs::{Disk, RealDisk};
 use annals_usage::{By, Report, ReportOptions};
 use proptest::prelude::*;
 
@@ -29,6 +31,15 @@ impl World {
         self.folder.path().join("config").join(path)
     }
 
+    /// Makes a project that is a link to a folder outside of the config folder.
+    fn with_project_outside(self) -> Self {
+        let outside = self.folder.path().join("outside");
+        fs::create_dir_all(&outside).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(outside, self.path("projects/-outside")).unwrap();
+        self
+    }
+
     fn engine(&self) -> Engine {
         let roots = Roots::given(vec![self.folder.path().join("config")]).unwrap();
         Engine::open(roots, Home::at(self.folder.path().join("home")))
@@ -50,35 +61,42 @@ impl World {
 
     /// Returns all that reports say, and the lines of each response.
     fn reports(&self) -> Vec<String> {
-        let usage = self.engine().usage();
-        assert!(usage.errors.is_empty() && usage.store_error.is_none(), "{usage:?}");
-        let by = [By::Day, By::Session, By::Project, By::Branch, By::Model, By::Block];
-        let reports = by.into_iter().map(|by| {
-            let options = ReportOptions { by, ..ReportOptions::default() };
-            let report = Report::new(&usage.ledger, &Prices::built_in(), &options);
-            let rows = report.rows.iter().chain([&report.total]);
-            let rows =
-                rows.map(|row| format!("{} {:?} {:?} {:?}", row.key, row.project, row.cells, row.agents));
-            rows.collect::<Vec<_>>().join("\n")
-        });
-        let responses = usage.ledger.responses().map(|response| {
-            let (count, file) = (response.count, &usage.ledger.files[response.file as usize]);
-            let [model, agent] = [count.model, file.agent].map(|name| usage.ledger.names.text(name));
-            let session = &usage.ledger.sessions[response.session as usize].id;
-            let (path, line, copies, is_kept) = (&file.path, count.line, response.copies, response.is_kept);
-            format!(
-                "{path:?} {session} {agent} {} {line} {} {model} {copies} {is_kept}",
-                file.is_gone, count.lines
-            )
-        });
-        let mut responses: Vec<_> = responses.collect();
-        responses.sort();
-        reports.chain(responses).collect()
+        reports_of(&self.engine().usage())
+    }
+
+    /// Returns the same for a caller that is not trusted.
+    fn reports_inside(&self) -> Vec<String> {
+        reports_of(&self.engine().usage_inside())
     }
 
     fn remove_cache(&self) {
         let _ = fs::remove_file(self.engine().home().usage_ledger());
     }
+}
+
+fn reports_of(usage: &Usage) -> Vec<String> {
+    assert!(usage.errors.is_empty() && usage.store_error.is_none(), "{usage:?}");
+    let by = [By::Day, By::Session, By::Project, By::Branch, By::Model, By::Block];
+    let reports = by.into_iter().map(|by| {
+        let options = ReportOptions { by, ..ReportOptions::default() };
+        let report = Report::new(&usage.ledger, &Prices::built_in(), &options);
+        let rows = report.rows.iter().chain([&report.total]);
+        let rows = rows.map(|row| format!("{} {:?} {:?} {:?}", row.key, row.project, row.cells, row.agents));
+        rows.collect::<Vec<_>>().join("\n")
+    });
+    let responses = usage.ledger.responses().map(|response| {
+        let (count, file) = (response.count, &usage.ledger.files[response.file as usize]);
+        let [model, agent] = [count.model, file.agent].map(|name| usage.ledger.names.text(name));
+        let session = &usage.ledger.sessions[response.session as usize].id;
+        let (path, line, copies, is_kept) = (&file.path, count.line, response.copies, response.is_kept);
+        format!(
+            "{path:?} {session} {agent} {} {line} {} {model} {copies} {is_kept}",
+            file.is_gone, count.lines
+        )
+    });
+    let mut responses: Vec<_> = responses.collect();
+    responses.sort();
+    reports.chain(responses).collect()
 }
 
 fn total(usage: &Usage) -> (u64, u64, u64) {
@@ -95,6 +113,10 @@ fn reply(session: &str, id: &str, output: u32) -> String {
 
 fn main_of(session: &str) -> String {
     format!("projects/-src/{session}.jsonl")
+}
+
+fn outside_of(session: &str) -> String {
+    format!("projects/-outside/{session}.jsonl")
 }
 
 #[test]
@@ -173,6 +195,33 @@ fn other_config_folders_are_not_mixed_in() {
     let engine = Engine::open(roots, Home::at(world.folder.path().join("home")));
     assert_eq!(total(&engine.usage()), (0, 0, 0));
     assert_eq!(engine.forget_usage().unwrap(), 0);
+    assert_eq!(world.total(), (1, 5, 0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_count_that_leaves_files_out_loses_nothing_for_later_counts() {
+    let world = World::new().with_project_outside();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    world.write(&outside_of(TWO), &[reply(TWO, "2", 7)]);
+    assert_eq!(world.total(), (2, 12, 0));
+    let cache = world.engine().home().usage_ledger();
+    let whole = fs::read(&cache).unwrap();
+    assert_eq!(total(&world.engine().usage_inside()), (1, 5, 0));
+    assert_eq!(fs::read(&cache).unwrap(), whole);
+    world.remove_cache();
+    assert_eq!(total(&world.engine().usage_inside()), (1, 5, 0));
+    fs::remove_file(world.path(&outside_of(TWO))).unwrap();
+    assert_eq!(total(&world.engine().usage()), (2, 12, 1));
+    assert_eq!(world.total(), (2, 12, 1));
+}
+
+#[test]
+fn a_count_that_leaves_nothing_out_is_cached_for_all() {
+    let world = World::new();
+    world.write(&main_of(ONE), &[reply(ONE, "1", 5)]);
+    assert_eq!(total(&world.engine().usage_inside()), (1, 5, 0));
+    assert!(world.engine().home().usage_ledger().exists());
     assert_eq!(world.total(), (1, 5, 0));
 }
 
@@ -317,6 +366,7 @@ enum Step {
     Delete { session: u8 },
     Count,
     CountInside,
+    RemoveCache,
     Forget,
 }
 
@@ -330,13 +380,19 @@ fn some_step() -> impl Strategy<Value = Step> {
         1 => (session.clone(), 0..3_usize).prop_map(|(session, lines)| Step::Rewrite { session, lines }),
         1 => session.prop_map(|session| Step::Delete { session }),
         3 => Just(Step::Count),
-        1 => Just(Step::CountInside),
+        2 => Just(Step::CountInside),
+        1 => Just(Step::RemoveCache),
         1 => Just(Step::Forget),
     ]
 }
 
 fn numbered(session: u8) -> String {
     ONE.replace("3e11", &format!("{session:04}"))
+}
+
+/// Returns the path of a session's transcript: the last two are in the project outside.
+fn numbered_main(session: u8) -> String {
+    if session < 3 { main_of(&numbered(session)) } else { outside_of(&numbered(session)) }
 }
 
 impl World {
@@ -354,11 +410,11 @@ impl World {
     fn take(&self, step: &Step) {
         match step {
             Step::Append { session, message, output } => {
-                let session = numbered(*session);
-                let line = reply(&session, &message.to_string(), *output);
+                let path = numbered_main(*session);
+                let line = reply(&numbered(*session), &message.to_string(), *output);
                 // Some lines have no request id, and count once in each family.
                 let line = if message % 3 == 0 { line.replace("requestId", "other") } else { line };
-                self.append(&main_of(&session), line);
+                self.append(&path, line);
             }
             Step::AppendToAgent { session, message } => {
                 let session = numbered(*session);
@@ -367,22 +423,24 @@ impl World {
                 self.append(&format!("projects/-src/{session}/subagents/agent-a{message}.jsonl"), line);
             }
             Step::Fork { session, to } => {
-                let (session, to) = (numbered(*session), numbered(*to));
+                let [path, to_path] = [*session, *to].map(numbered_main);
+                let [session, to] = [*session, *to].map(numbered);
                 let origin = format!("\"forkedFrom\":{{\"sessionId\":\"{session}\"}},\"type\"");
-                let lines = self.lines(&main_of(&session));
+                let lines = self.lines(&path);
                 let lines = lines.iter().map(|line| line.replace(&session, &to).replace("\"type\"", &origin));
-                self.write(&main_of(&to), &lines.collect::<Vec<_>>());
+                self.write(&to_path, &lines.collect::<Vec<_>>());
             }
             Step::Rewrite { session, lines } => {
-                let path = main_of(&numbered(*session));
+                let path = numbered_main(*session);
                 let kept: Vec<_> = self.lines(&path).into_iter().rev().take(*lines).collect();
                 self.write(&path, &kept);
             }
             Step::Delete { session } => {
-                let _ = fs::remove_file(self.path(&main_of(&numbered(*session))));
+                let _ = fs::remove_file(self.path(&numbered_main(*session)));
             }
             Step::Count => drop(self.engine().usage()),
             Step::CountInside => drop(self.engine().usage_inside()),
+            Step::RemoveCache => self.remove_cache(),
             Step::Forget => drop(self.engine().forget_usage().unwrap()),
         }
     }
@@ -393,13 +451,21 @@ proptest! {
 
     #[test]
     fn what_was_merged_before_changes_no_answer(steps in prop::collection::vec(some_step(), 1..30)) {
-        let world = World::new();
+        let world = World::new().with_project_outside();
         for step in &steps {
             world.take(step);
         }
-        let cached = world.reports();
+        let (cached, inside) = (world.reports(), world.reports_inside());
         // Once more, when nothing has changed.
         prop_assert_eq!(&world.reports(), &cached);
+        world.remove_cache();
+        prop_assert_eq!(&world.reports_inside(), &inside);
+        prop_assert_eq!(&world.reports(), &cached);
+        // What a count left out is gone when the next one is made.
+        world.remove_cache();
+        world.take(&Step::CountInside);
+        world.take(&Step::Delete { session: 4 });
+        let cached = world.reports();
         world.remove_cache();
         prop_assert_eq!(&world.reports(), &cached);
     }
@@ -464,6 +530,59 @@ fn what_is_forgotten_is_not_in_the_cache_either() {
     assert_eq!(world.total(), (0, 0, 0));
     let cache = fs::read(world.engine().home().usage_ledger()).unwrap();
     assert!(memchr::memmem::find(&cache, b"secret-model").is_none());
+}
+
+/// Makes a transcript that is counted and deleted, and another one, in a folder that is used by [`engine_on`].
+fn make_forgettable(folder: &Path) {
+    let project = folder.join("config/projects/-src");
+    fs::create_dir_all(&project).unwrap();
+    let forgotten = project.join(format!("{ONE}.jsonl"));
+    fs::write(&forgotten, reply(ONE, "1", 5).replace("claude-opus-4-8", "secret-model") + "\n").unwrap();
+    drop(engine_on(folder, Arc::new(RealDisk)).usage());
+    fs::copy(folder.join("home/usage-ledger.bin"), folder.join("old-ledger.bin")).unwrap();
+    fs::remove_file(forgotten).unwrap();
+    fs::write(project.join(format!("{TWO}.jsonl")), reply(TWO, "2", 7) + "\n").unwrap();
+}
+
+fn engine_on(folder: &Path, disk: Arc<dyn Disk>) -> Engine {
+    let roots = Roots::given(vec![folder.join("config")]).unwrap();
+    Engine::open(roots, Home::at(folder.join("home"))).with_disk(disk)
+}
+
+fn is_secret_model_cached(folder: &Path) -> bool {
+    let cache = fs::read(folder.join("home/usage-ledger.bin")).unwrap_or_default();
+    memchr::memmem::find(&cache, b"secret-model").is_some()
+}
+
+#[test]
+fn forgetting_removes_what_another_process_caches_meanwhile() {
+    let moments = testkit::faults::every_moment(
+        make_forgettable,
+        |disk, folder| engine_on(folder, disk).forget_usage().unwrap(),
+        |folder| {
+            fs::copy(folder.join("old-ledger.bin"), folder.join("home/usage-ledger.bin")).unwrap();
+        },
+        |folder, moment, forgotten| {
+            assert_eq!((*forgotten, is_secret_model_cached(folder)), (1, false), "{moment}");
+        },
+    );
+    assert_eq!(moments, 2, "before the store has changed, and after that");
+}
+
+#[test]
+fn a_count_caches_nothing_that_is_forgotten_meanwhile() {
+    let moments = testkit::faults::every_moment(
+        |folder| {
+            make_forgettable(folder);
+            fs::remove_file(folder.join("home/usage-ledger.bin")).unwrap();
+        },
+        |disk, folder| drop(engine_on(folder, disk).usage()),
+        |folder| {
+            assert_eq!(engine_on(folder, Arc::new(RealDisk)).forget_usage().unwrap(), 1);
+        },
+        |folder, moment, ()| assert!(!is_secret_model_cached(folder), "{moment}"),
+    );
+    assert!(moments > 2, "{moments}");
 }
 
 #[test]

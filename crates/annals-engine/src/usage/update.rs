@@ -40,6 +40,8 @@ fn count_from(
 ) -> Result<Usage, StoreError> {
     let (transcripts, known) = rayon::join(|| walk::transcripts(engine, is_inside), || read(engine));
     let Transcripts { found, outside, errors } = transcripts;
+    // Later counts would miss what was left out: it is not among what was stored since then.
+    let is_whole = outside.is_empty();
     let mut usage = Usage { errors, ..Usage::default() };
     let mut known = known.unwrap_or_else(|error| {
         usage.store_error = failed_count(engine, &error).store_error;
@@ -60,12 +62,14 @@ fn count_from(
     counted.extend(known.stored_counts(&affected, &outdated)?);
     known.end_reading()?;
     let merged = counted.iter().map(|file| file.count.replies().len()).sum();
-    let Known { store, revision, mut ledger, is_cached, .. } = known;
-    let ((), saved) = rayon::join(|| ledger.update(&affected, counted), || save(store, revision, &new));
+    let Known { mut store, revision, mut ledger, is_cached, .. } = known;
+    let ((), saved) =
+        rayon::join(|| ledger.update(&affected, counted), || save(store.as_mut(), revision, &new));
     match saved {
-        Ok(Some(revision)) if is_store_readable && is_worth_caching(is_cached, merged, ledger.len()) => {
-            // Without the cache, the next count takes more time.
-            let _ = cache::write(engine, &ledger, revision);
+        Ok(Some(revision))
+            if is_store_readable && is_whole && is_worth_caching(is_cached, merged, ledger.len()) =>
+        {
+            write_cache(engine, &ledger, store.as_ref(), revision);
         }
         Ok(_) => {}
         Err(error) => usage.store_error = failed_count(engine, &error).store_error,
@@ -75,13 +79,23 @@ fn count_from(
 }
 
 /// Stores what was counted. Returns the revision that has just that; `None` if there is no store, or another process has changed it.
-fn save(store: Option<Store>, read: Revision, new: &[New]) -> Result<Option<Revision>, StoreError> {
-    let Some(mut store) = store else { return Ok(None) };
+fn save(store: Option<&mut Store>, read: Revision, new: &[New]) -> Result<Option<Revision>, StoreError> {
+    let Some(store) = store else { return Ok(None) };
     if new.is_empty() {
         return Ok(Some(read));
     }
     let (before, after) = store.save(new.iter().map(New::row))?;
     Ok((before == read).then_some(after))
+}
+
+/// Writes the cache, and removes it again if rows were forgotten meanwhile: it may have names that only those had. Without the cache, the next
+/// count takes more time, so that a failure is no error.
+fn write_cache(engine: &Engine, ledger: &Ledger, store: Option<&Store>, revision: Revision) {
+    let _ = cache::write(engine, ledger, revision);
+    let now = store.and_then(|store| store.revision().ok());
+    if now.is_none_or(|now| now.generation != revision.generation) {
+        let _ = cache::remove(engine);
+    }
 }
 
 /// Returns whether the cache is to be written, when so many of all replies were merged that it does not have: to merge some of them each
@@ -160,7 +174,10 @@ pub(crate) fn forget(engine: &Engine) -> Result<usize, Error> {
     }
     // It has names of models and branches that may be forgotten.
     cache::remove(engine)?;
-    forget_stored(engine, &path).map_err(|error| store_error(&path, &error))
+    let forgotten = forget_stored(engine, &path).map_err(|error| store_error(&path, &error))?;
+    // Another process may have written it before the store has changed. One that writes it later sees that, see `write_cache`.
+    cache::remove(engine)?;
+    Ok(forgotten)
 }
 
 fn forget_stored(engine: &Engine, path: &Path) -> Result<usize, StoreError> {

@@ -75,3 +75,13 @@ fn work(masker: &Masker, piece: &str, length: usize) -> usize {
     masker.mask(&text);
     SEARCHED.get() - before
 }
+
+/// In JSON, the next string is on the same line.
+#[test]
+fn the_value_of_each_listed_name_is_masked() {
+    let masker = Masker::new();
+    let listed = r"- name: DB_PASSWORD\n  value: q7Zk29LmX4tRw8Vn1Y";
+    let json = format!(r#"{{"description":"{listed}","prompt":"{listed}"}}"#);
+    let masked = masker.mask_json(&json, Items::None).json;
+    assert!(!String::from_utf8_lossy(&masked).contains("q7Zk"), "{}", String::from_utf8_lossy(&masked));
+}
