@@ -273,7 +273,8 @@ pub(crate) fn title_line(title: &str) -> String {
     if line == title { line } else { masked_title(&line).into_owned() }
 }
 
-/// Returns text on one line, with single blanks. It is masked, so that it can be cut.
+/// Returns text on one line, with single blanks. It is masked before its lines are joined, because some rules need the line ends: the columns of
+/// a table, the keys of YAML. So it can be cut.
 pub(crate) fn one_line(text: &str) -> String {
     single_blanks(&masked(text))
 }

@@ -239,7 +239,7 @@ fn marks(listed: &SessionRow) -> String {
         marks.push("partial".to_owned());
     }
     if let Some(tag) = &listed.facts.tag {
-        marks.push(output::masked(&format!("#{tag}")).into_owned());
+        marks.push(format!("#{}", output::one_line(tag)));
     }
     marks.join(" ")
 }

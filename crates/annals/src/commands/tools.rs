@@ -251,9 +251,12 @@ fn row(call: &ToolCall) -> [String; 8] {
         call.duration_ms.map_or_else(|| "-".to_owned(), output::duration),
         call.error.as_deref().map(|error| output::masked_title(error).into_owned()).unwrap_or_default(),
         // The subject of a tool that touches files is most often one of them.
-        one_line(
-            &call.files.iter().filter(|file| **file != call.subject).cloned().collect::<Vec<_>>().join(", "),
-            SUBJECT,
-        ),
+        other_files(call),
     ]
+}
+
+/// Returns the files of a call that are not its subject. A name is masked before another one is next to it.
+fn other_files(call: &ToolCall) -> String {
+    let names = call.files.iter().filter(|file| **file != call.subject).map(|file| output::one_line(file));
+    one_line(&names.collect::<Vec<_>>().join(", "), SUBJECT)
 }

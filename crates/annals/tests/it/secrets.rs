@@ -8,9 +8,10 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::command::{Home, Ran};
 use testkit::secrets::{AI_TITLE, ASSEMBLED, CUT, EVERYWHERE, SUMMARY, SecretWorld};
+use testkit::transcript::Transcript;
 
 use crate::{ANNALS, annals, rest};
 
@@ -73,6 +74,90 @@ fn the_table_of_turns_shows_no_beginning_of_a_secret() {
     let shown = annals(&home, &["turns", CUT]).stdout;
     assert!(shown.contains("use ghp_[masked: github-token]") && !shown.contains("Q7fZk2"), "{shown}");
     assert!(annals(&home, &["turns", CUT, "--reveal"]).stdout.contains("Q7fZk2"));
+}
+
+/// Texts whose lines together say what is secret: once they are on one line, no rule finds it.
+const LINES_WITH_SECRETS: [&str; 2] =
+    ["user,password\nmia,q7Zk29LmX4tRw8Vn1Y", "- name: DB_PASSWORD\n  value: q7Zk29LmX4tRw8Vn1Y"];
+
+/// Makes a session with a text in every place that some command shows on one line.
+fn home_with_lines(text: &str) -> Home {
+    let home = Home::new();
+    let failed_hook = json!({"attachment": {"type": "hook_non_blocking_error", "hookName": "Stop",
+        "hookEvent": "Stop", "stderr": text, "exitCode": 1}});
+    let todos = json!({"todos": [{"content": text, "status": "pending"}]});
+    let server_call = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search",
+        "input": {"query": text}});
+    let lines = Transcript::session(EVERYWHERE)
+        .user("u1", text)
+        .assistant("a1", |reply| {
+            let reply = reply.tool("t1", "Bash", json!({ "command": text }));
+            let reply = reply.tool("t2", "TodoWrite", todos).block(server_call);
+            reply.tool("t3", "Task", json!({"description": text, "prompt": text}))
+        })
+        .failure("r1", "t1", text)
+        .message("attachment", "h1", failed_hook)
+        .user("i1", format!("<system-reminder>{text}</system-reminder>"))
+        .with("isMeta", true)
+        .user("w1", text)
+        .user("w1", "Instead")
+        .record("tag", json!({ "tag": text }))
+        .title(text);
+    let folder = ".claude/projects/-home-mia-tea";
+    rest(&home.write(format!("{folder}/{EVERYWHERE}.jsonl"), lines.to_string()));
+    let agent =
+        Transcript::session(EVERYWHERE).user("g1", text).with("isSidechain", true).with("agentId", "a1");
+    home.write(format!("{folder}/{EVERYWHERE}/subagents/agent-a1.jsonl"), agent.to_string());
+    let meta = json!({"toolUseId": "t3", "agentType": "brewer", "description": text});
+    home.write(format!("{folder}/{EVERYWHERE}/subagents/agent-a1.meta.json"), meta.to_string());
+    let typed = json!({"display": text, "pastedContents": {}, "timestamp": 1_772_359_200_000_u64,
+        "project": "/home/mia/tea", "sessionId": EVERYWHERE});
+    home.write(".claude/history.jsonl", format!("{typed}\n"));
+    home
+}
+
+#[test]
+fn what_is_shown_on_one_line_is_masked_with_its_line_ends() {
+    let mut leaks = Vec::new();
+    for text in LINES_WITH_SECRETS {
+        let home = home_with_lines(text);
+        for args in [
+            &["list"][..],
+            &["prompts"],
+            &["show", EVERYWHERE],
+            &["show", EVERYWHERE, "--view", "full"],
+            &["show", EVERYWHERE, "--expand", "--tools", "full", "--subagents"],
+            &["show", EVERYWHERE, "--subagents"],
+            &["turns", EVERYWHERE],
+            &["tools"],
+            &["tools", "--full"],
+            &["tools", "--json"],
+            &["agents", EVERYWHERE],
+            &["insight"],
+            &["insight", EVERYWHERE],
+            &["tail", EVERYWHERE, "--seconds", "0", "--turns", "100"],
+            &["search", "--fixed", "mia"],
+            &["search", "--fixed", "name"],
+            &["export", EVERYWHERE, "-o", "-"],
+            &["export", EVERYWHERE, "--format", "md", "-o", "-"],
+            &["export", EVERYWHERE, "--format", "text", "-o", "-"],
+        ] {
+            let ran = run(&home, args, &[]);
+            let shown = ran.stdout + &ran.stderr;
+            let leaking = shown.lines().filter(|line| line.contains("q7Zk"));
+            leaks.extend(leaking.map(|line| format!("{args:?}: {line}")));
+        }
+    }
+    assert!(leaks.is_empty(), "{}", leaks.join("\n"));
+    for text in LINES_WITH_SECRETS {
+        let home = home_with_lines(text);
+        for args in [&["turns", EVERYWHERE], &["agents", EVERYWHERE]] {
+            let masked = run(&home, args, &[]).stdout;
+            assert!(masked.contains("[masked: "), "{args:?} {masked}");
+            let open = run(&home, args, &["--reveal"]).stdout;
+            assert!(open.contains("q7Zk29LmX4tRw8Vn1Y"), "{args:?} {open}");
+        }
+    }
 }
 
 /// Markdown and terminals put these together when they are shown; a person or a program that reads the text does the same.

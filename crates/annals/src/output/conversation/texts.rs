@@ -3,7 +3,7 @@
 use annals_transcript::content::{Block, Media};
 use annals_transcript::prompt::{Input, InputKind};
 
-use crate::output::{clean, cut, cut_start, number, size, without_escapes};
+use crate::output::{self, clean, cut, cut_start, number, size, without_escapes};
 
 /// Returns names once each, in the order in which they first occur, with the number of times if there are several.
 pub(super) fn counted(names: &[String]) -> Vec<String> {
@@ -80,7 +80,7 @@ pub(crate) fn subject_line(subject: &str, longest: usize) -> String {
     if is_like_path(subject) { cut_start(&flat(subject), longest) } else { one_line(subject, longest) }
 }
 
+/// Returns a text on one line. A secret may be recognised only before lines are joined, or only after that.
 fn flat(text: &str) -> String {
-    let words = without_escapes(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    clean(&words).into_owned()
+    clean(&output::one_line(&without_escapes(text))).into_owned()
 }
