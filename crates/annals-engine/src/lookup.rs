@@ -214,20 +214,11 @@ pub(crate) fn session_to_change(engine: &Engine, selector: &OsStr) -> Result<Tra
 pub(crate) fn session_to_record(engine: &Engine, selector: Option<&OsStr>) -> Result<String, Error> {
     let Some(selector) = selector else { return Ok(new_id()) };
     if let Some(id) = selector.to_str().filter(|id| is_session_id(id)) {
-        return Ok(as_recorded(engine, id));
+        return Ok(id.to_owned());
     }
     let file = exactly_named(engine, selector, Use::Change)
         .map_err(|error| remembered::with_nearest(engine, selector, error))?;
     Ok(own_target(&file)?.session_id().to_owned())
-}
-
-/// Returns an id as a session has it that exists, which may write its digits in the other case.
-fn as_recorded(engine: &Engine, id: &str) -> String {
-    if !id.bytes().any(|byte| byte.is_ascii_uppercase()) || !sessions_with_id(engine, id).is_empty() {
-        return id.to_owned();
-    }
-    let known = engine.sessions().into_iter().find(|file| has_prefix(file, id));
-    known.and_then(|file| file.session).unwrap_or_else(|| id.to_owned())
 }
 
 /// Finds a session by `latest`, its id, the beginning of its id, or its title, in this order. A session is only changed if the
@@ -240,7 +231,7 @@ fn session_named(engine: &Engine, selector: &str, intent: Use) -> Result<Transcr
     let is_id = !found.is_empty();
     if !is_id && selector.len() >= SHORTEST_PREFIX {
         found = engine.sessions();
-        found.retain(|file| has_prefix(file, selector));
+        found.retain(|file| file.session.as_ref().is_some_and(|id| id.starts_with(selector)));
     }
     if !is_id && (found.is_empty() || intent == Use::Change) {
         let mut titled = sessions_with_title(engine, selector);
@@ -265,17 +256,7 @@ pub(crate) fn is_session_prefix(engine: &Engine, text: &str) -> bool {
     if text.len() < SHORTEST_PREFIX || !is_hexadecimal {
         return false;
     }
-    engine.sessions().iter().any(|file| has_prefix(file, text))
-}
-
-/// Returns whether the id of a session begins with a text.
-fn has_prefix(file: &TranscriptFile, prefix: &str) -> bool {
-    file.session.as_ref().is_some_and(|id| id_begins_with(id, prefix))
-}
-
-/// Returns whether an id begins with a text. Ids are hexadecimal, so a digit may be written in either case.
-pub(crate) fn id_begins_with(id: &str, prefix: &str) -> bool {
-    id.get(..prefix.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(prefix))
+    engine.sessions().iter().any(|file| file.session.as_ref().is_some_and(|id| id.starts_with(text)))
 }
 
 /// Returns the session that was active last. An archived session is returned only if all are archived, and a file without a

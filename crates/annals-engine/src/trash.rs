@@ -33,7 +33,6 @@ use crate::belongings::size;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, children};
-use crate::lookup::{SHORTEST_PREFIX, id_begins_with};
 use entry::{EntryFolder, MANIFEST, Name, Stage};
 
 pub(crate) use delete::{delete, purge};
@@ -184,7 +183,7 @@ impl Engine {
     fn trash_entries_named(&self, selector: &str) -> Vec<TrashEntry> {
         let mut found = self.trash_entries();
         found.retain(|trashed| {
-            selector.len() >= SHORTEST_PREFIX && id_begins_with(&trashed.session, selector)
+            selector.len() >= 4 && trashed.session.starts_with(selector)
                 || trashed.title.as_deref() == Some(selector)
         });
         found

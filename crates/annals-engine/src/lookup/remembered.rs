@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::error::{Candidate, Error, ErrorKind};
 use crate::files::TranscriptFile;
 
-use super::{SHORTEST_PREFIX, id_begins_with};
+use super::SHORTEST_PREFIX;
 
 /// The most sessions that are suggested for a name that no session has.
 const MOST_SUGGESTED: usize = 3;
@@ -41,7 +41,7 @@ pub(super) fn by_masked_name(
     let ids_count = name.len() >= SHORTEST_PREFIX;
     let named = sessions
         .iter()
-        .filter(|row| ids_count && row.file.session.as_ref().is_some_and(|id| id_begins_with(id, name)));
+        .filter(|row| ids_count && row.file.session.as_ref().is_some_and(|id| id.starts_with(name)));
     let named: Vec<_> = named.collect();
     if !named.is_empty() {
         return only_one(&sessions, &named, name);
@@ -298,28 +298,6 @@ mod tests {
         title(IDS[0], "1111");
         assert!(engine.session_to_change("1111".as_ref()).is_ok(), "both mean one session");
         assert_eq!(found(&engine, "1111").as_deref(), Some("1"));
-    }
-
-    #[test]
-    fn an_id_is_found_in_either_case() {
-        let (_home, engine) = scratch();
-        let (id, capitals) = (IDS[3], IDS[3].to_uppercase());
-        for name in [&capitals[..6], "A1b2", &capitals] {
-            let same = |text: &str| text.to_owned();
-            let named = [
-                engine.transcript(name.as_ref()),
-                engine.session_to_read(name.as_ref()),
-                engine.session_to_change(name.as_ref()),
-                engine.session_by_name(name, &same),
-            ];
-            for file in named {
-                assert_eq!(file.unwrap().session.as_deref(), Some(id), "{name}");
-            }
-            assert_eq!(engine.session_to_record(Some(name.as_ref())).unwrap(), id, "{name}");
-        }
-        assert!(engine.is_session_prefix("A1B2"));
-        let new = "B1B2C3D4-93C1-4D41-9F0C-2A6F0F9F7A55";
-        assert_eq!(engine.session_to_record(Some(new.as_ref())).unwrap(), new);
     }
 
     #[test]
