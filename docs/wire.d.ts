@@ -1269,7 +1269,7 @@ export interface RestoredDiff {
 
 /** A part of a message in a difference. */
 export interface RestoredDiffPart {
-  /** The beginning of its text, at most 600 bytes; of a call the tool and what it is about, of other blocks their type. Empty for reasoning. */
+  /** The beginning of its text, at most 4096 bytes; of a call the tool and what it is about, of other blocks their type. Empty for reasoning. */
   beginning: string;
   /** What it is. */
   kind: RestoredPartKind;

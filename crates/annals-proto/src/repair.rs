@@ -98,7 +98,7 @@ pub struct RestoredDiffRow {
 pub struct RestoredDiffPart {
     /// What it is.
     pub kind: RestoredPartKind,
-    /// The beginning of its text, at most 600 bytes; of a call the tool and what it is about, of other blocks their type. Empty for reasoning.
+    /// The beginning of its text, at most 4096 bytes; of a call the tool and what it is about, of other blocks their type. Empty for reasoning.
     pub beginning: String,
 }
 

@@ -6,8 +6,8 @@
 //!  mia  | q7Zk29LmX4tRw8
 //! ```
 //!
-//! Cells are separated by bars, tabs or commas, or are aligned with two or more blanks between them. A table ends with an empty line;
-//! lines with another number of cells, such as comments, are skipped. The text may come from inside a JSON string: `\n` and `\t` count
+//! Cells are separated by bars, tabs or commas, or are aligned with two or more blanks between them. A table ends with an empty line,
+//! or where the head of another one follows; lines with another number of cells, such as comments, are skipped. The text may come from inside a JSON string: `\n` and `\t` count
 //! as well.
 
 use std::ops::Range;
@@ -53,11 +53,12 @@ pub(crate) fn cells_below(
             break;
         }
         let line = start..end_of_line(text, start);
-        end = line.end;
         let row = &text[line.clone()];
-        if row.trim().is_empty() {
+        // Another table is read from its own head on.
+        if row.trim().is_empty() || is_head(row, &names_secrets) {
             break;
         }
+        end = line.end;
         if is_rule(row) {
             continue;
         }
@@ -66,6 +67,13 @@ pub(crate) fn cells_below(
         found.extend(words.map(|word| line.start + word.start..line.start + word.end));
     }
     (end, found)
+}
+
+/// Returns whether a row is the head of another table that has a column of secrets. The names of columns have no digits.
+fn is_head(row: &str, names_secrets: &impl Fn(&str) -> bool) -> bool {
+    let is_name = |cell: &Range<usize>| names_secrets(trimmed(row, cell));
+    !row.bytes().any(|byte| byte.is_ascii_digit())
+        && head_of_table(row).is_some_and(|(_, cells)| cells.iter().any(is_name))
 }
 
 /// Returns how the cells of a head are separated, and the cells; `None` if the line is no head of a table.
@@ -234,6 +242,7 @@ mod tests {
             "user\tpassword\nmia\tone\ntom\ttwo",
             "user,password\r\nmia,one\r\ntom,two\r\n",
             "user,password\nmia,one\n# a, b, c\nx\ntom,two\n\nz,three",
+            "user,password\nmia,one\ntom,two\nname,a,password\nz,b,three",
             r#"{"out":"user | password\n----+----\nmia | one\ntom | two\n","next":1}"#,
             r#""{\"out\":\"user\\tpassword\\nmia\\tone\\ntom\\ttwo\"}""#,
             r#""\"{\\\"out\\\":\\\"user\\\\tpassword\\\\nmia\\\\tone\\\\ntom\\\\ttwo\\\"}\"""#,

@@ -145,7 +145,7 @@ fn similar<'a>(sessions: &'a [SessionRow], name: &str) -> Vec<&'a SessionRow> {
 fn similarity_of_id(row: &SessionRow, name: &str) -> f64 {
     let Some(id) = row.file.session.as_deref() else { return 0.0 };
     if name.len() < SHORTEST_PREFIX {
-        return if id_begins_with(id, name) { 1.0 } else { 0.0 };
+        return if id.starts_with(name) { 1.0 } else { 0.0 };
     }
     let lengths = name.len() - 1..=name.len() + 1;
     let beginnings = lengths.filter_map(|length| id.get(..length));

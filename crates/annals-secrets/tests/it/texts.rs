@@ -458,6 +458,14 @@ fn cells_below_the_name_of_a_secret_are_masked() {
         "id,accessToken⏎1,q7Z<alnum:24>⏎# a, b, c⏎2,q7Z<alnum:24>⏎",
         "id,accessToken⏎1,[masked: column-value]⏎# a, b, c⏎2,[masked: column-value]⏎",
     );
+    check(
+        "set user, password⏎step one⏎id,name,token⏎1,tea,q7Z<alnum:24>⏎",
+        "set user, password⏎step one⏎id,name,token⏎1,tea,[masked: column-value]⏎",
+    );
+    check(
+        "user,password⏎mia,q7Z<alnum:14>⏎id,name,token⏎1,tea,q7Z<alnum:24>⏎",
+        "user,password⏎mia,[masked: column-value]⏎id,name,token⏎1,tea,[masked: column-value]⏎",
+    );
     check("password,user⏎q7Z<alnum:14>,mia⏎", "password,user⏎[masked: column-value],mia⏎");
     check(
         "NAME   APIKEY   AGE⏎tea    q7Z<alnum:24>  3d⏎",

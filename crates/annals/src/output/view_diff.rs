@@ -91,6 +91,14 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_secret_whose_name_follows_it_is_masked() {
+        let key =
+            format!("see {{\"d\":\"{}\",\"e\":\"AQAB\",\"kty\":\"RSA\"}}", "q7Zk29LmX4tRw8Vn1Y".repeat(40));
+        let text = printed(&key, None);
+        assert!(text.contains("see {") && !text.contains("q7Zk29"), "{text}");
+    }
+
     /// Returns the difference of a session whose second half lost its link, as it is printed in this many columns.
     fn printed(prompt: &str, columns: Option<usize>) -> String {
         let lines = (0..10).fold(Transcript::session("s").user("u0", prompt), |lines, number| {

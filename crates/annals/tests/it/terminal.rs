@@ -1,5 +1,8 @@
 //! What a terminal adds: a pager, colours on request, a question where a name is not enough.
 
+use std::io::{Read, Write};
+use std::process::Stdio;
+
 use testkit::command::Home;
 use testkit::transcript::Transcript;
 
@@ -88,20 +91,42 @@ fn colours_are_used_when_they_are_wanted() {
     assert!(help("") && !help("--color never") && !help("--color=never"));
 }
 
-/// Runs a command on a terminal on which keys are pressed while it asks.
-fn asked(home: &Home, command: &str, keys: &str) -> String {
-    let line = format!("(sleep 1; printf '{keys}') | script -qec \"{command}\" /dev/null");
-    let mut shell = home.command("sh");
-    shell.env("TERM", "xterm").env("COLUMNS", "110").env("ANNALS_PAGER", "cat");
-    let output = shell.args(["-c", &line]).output().unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
+/// What the terminal is told when a question begins: to hide the cursor.
+const QUESTION: &str = "\u{1b}[?25l";
+
+/// Runs a command on a terminal, on which keys are pressed as soon as a text has been printed.
+fn asked(home: &Home, command: &str, keys: &[(&str, &str)]) -> String {
+    let mut script = home.command("script");
+    script.args(["-qec", command, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    script.env("TERM", "xterm").env("COLUMNS", "110").env("ANNALS_PAGER", "cat");
+    let mut child = script.spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take(), child.stdout.take().unwrap());
+    let (mut shown, mut piece) = (Vec::new(), [0; 4096]);
+    let mut left = keys.iter().peekable();
+    loop {
+        let length = output.read(&mut piece).unwrap();
+        shown.extend_from_slice(&piece[..length]);
+        let text = String::from_utf8_lossy(&shown).into_owned();
+        if length == 0 {
+            child.wait().unwrap();
+            assert!(left.next().is_none(), "{text:?}");
+            return text;
+        }
+        if let Some((_, keys)) = left.next_if(|(awaited, _)| text.contains(awaited)) {
+            input.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+        }
+        if left.peek().is_none() {
+            // The terminal is closed as soon as the command has ended.
+            drop(input.take());
+        }
+    }
 }
 
 #[test]
 fn a_vague_name_is_a_question_on_a_terminal() {
     let home = home_of(3);
     // The second line is chosen with the arrow key and Enter.
-    let shown = asked(&home, &format!("{ANNALS} show number --view raw"), "\\033[B\\r");
+    let shown = asked(&home, &format!("{ANNALS} show number --view raw"), &[(QUESTION, "\u{1b}[B\r")]);
     assert!(shown.contains("`number` may be any of 3 sessions"), "{shown}");
     assert_eq!(count(&shown, "\"content\":\"茶 number 1\""), 1, "{shown}");
 }
@@ -109,7 +134,7 @@ fn a_vague_name_is_a_question_on_a_terminal() {
 #[test]
 fn ctrl_c_at_a_question_shows_the_cursor_again() {
     let home = home_of(3);
-    let shown = asked(&home, &format!("{ANNALS} show number; echo code=\\$?"), "\\003");
+    let shown = asked(&home, &format!("{ANNALS} show number; echo code=$?"), &[(QUESTION, "\u{3}")]);
     let (_, after) = shown.rsplit_once("\u{1b}[?25l").expect("the question hides the cursor");
     assert!(after.contains("\u{1b}[?25h") && after.contains("code=130"), "{shown:?}");
 }
@@ -117,10 +142,9 @@ fn ctrl_c_at_a_question_shows_the_cursor_again() {
 #[test]
 fn ctrl_c_is_the_pager_s_after_a_question() {
     let home = home_of(3);
-    home.write("pager.sh", "trap '' INT; cat > /dev/null; sleep 2; echo paged");
+    home.write("pager.sh", "trap '' INT; echo begun; cat > /dev/null; sleep 2; echo paged");
     let show = format!("stty rows 3 cols 110; ANNALS_PAGER='sh pager.sh' {ANNALS} show number");
-    // The terminal is closed as soon as annals has ended.
-    let shown = asked(&home, &show, "\\r'; sleep 1; printf '\\003");
+    let shown = asked(&home, &show, &[(QUESTION, "\r"), ("begun", "\u{3}")]);
     assert!(shown.contains("paged"), "{shown:?}");
 }
 
@@ -136,7 +160,9 @@ fn sessions_of_one_title_are_told_apart_by_their_first_words() {
     }
     let listed = annals(&home, &["show", "same title"]);
     assert_eq!(listed.code, Some(2));
-    for shown in [listed.stderr, asked(&home, &format!("{ANNALS} show 'same title'"), "\\033")] {
+    for shown in
+        [listed.stderr, asked(&home, &format!("{ANNALS} show 'same title'"), &[(QUESTION, "\u{1b}")])]
+    {
         assert!(shown.contains("Same title · Boil the water"), "{shown}");
         assert!(shown.contains("Same title · Call me; my key is ") && !shown.contains("AKIAQY"), "{shown}");
     }
