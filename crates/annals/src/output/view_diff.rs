@@ -37,8 +37,9 @@ pub(crate) fn print(out: &mut impl Write, diff: &ViewDiff, columns: Option<usize
 
 /// Returns how many messages stay, and how many change.
 fn totals(diff: &ViewDiff) -> String {
-    let (same, removed) = (count(diff.same, "message"), number(diff.removed as u64));
-    format!("by line: {same} that stay, {removed} removed (-), {} added (+)", number(diff.added as u64))
+    let [same, removed, added] =
+        [diff.same, diff.removed, diff.added].map(|messages| number(messages as u64));
+    format!("messages by line: {same} stay, {removed} removed (-), {added} added (+)")
 }
 
 fn look(row: &DiffRow) -> (char, Style) {
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn removed_and_added_messages_have_signs_and_long_runs_are_counted() {
         insta::assert_snapshot!(printed("What is here?", None), @"
-          by line: 2 messages that stay, 1 removed (-), 22 added (+)
+          messages by line: 2 stay, 1 removed (-), 22 added (+)
         - 22 assistant  [thinking] [Bash: ls -la]
         +  1 user       What is here?
         +  2 assistant  Yes.

@@ -144,7 +144,7 @@ fn a_plan_shows_the_messages_before_and_after_as_a_difference() {
       line 4: content: a request with it would be refused (thinking-signature)
       before: Claude Code restores 1 message and loses 3; the request would be refused: reasoning without a valid signature, the conversation begins with a reply
       after:  Claude Code restores 4 messages
-      by line: 0 messages that stay, 1 removed (-), 4 added (+)
+      messages by line: 0 stay, 1 removed (-), 4 added (+)
     - 4 assistant  [thinking] No.
     + 1 user       One
     + 2 assistant  Yes.
