@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Cells are separated by bars, tabs or commas, or are aligned with two or more blanks between them. A table ends with an empty line,
-//! or where the head of another one follows; lines with another number of cells, such as comments, are skipped. The text may come from inside a JSON string: `\n` and `\t` count
+//! or where the head of another one with another number of cells follows; other lines with another number of cells, such as comments, are skipped. The text may come from inside a JSON string: `\n` and `\t` count
 //! as well.
 
 use std::ops::Range;
@@ -54,25 +54,28 @@ pub(crate) fn cells_below(
         }
         let line = start..end_of_line(text, start);
         let row = &text[line.clone()];
+        if row.trim().is_empty() {
+            break;
+        }
+        let cells = cells_of_row(row, separator, &text[head.clone()], &names);
         // Another table is read from its own head on.
-        if row.trim().is_empty() || is_head(row, &names_secrets) {
+        if cells.is_none() && is_head(row, &names_secrets) {
             break;
         }
         end = line.end;
-        if is_rule(row) {
-            continue;
-        }
-        let Some(cells) = cells_of_row(row, separator, &text[head.clone()], &names) else { continue };
+        let Some(cells) = cells.filter(|_| !is_rule(row)) else { continue };
         let words = columns.iter().filter_map(|&column| word(row, &cells[column]));
         found.extend(words.map(|word| line.start + word.start..line.start + word.end));
     }
     (end, found)
 }
 
-/// Returns whether a row is the head of another table that has a column of secrets. The names of columns have no digits.
+/// Returns whether a row is the head of another table that has a column of secrets. The names of columns have no digits; a comment
+/// is no head.
 fn is_head(row: &str, names_secrets: &impl Fn(&str) -> bool) -> bool {
     let is_name = |cell: &Range<usize>| names_secrets(trimmed(row, cell));
-    !row.bytes().any(|byte| byte.is_ascii_digit())
+    !row.trim_start().starts_with('#')
+        && !row.bytes().any(|byte| byte.is_ascii_digit())
         && head_of_table(row).is_some_and(|(_, cells)| cells.iter().any(is_name))
 }
 

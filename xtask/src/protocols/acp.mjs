@@ -181,7 +181,7 @@ const steps = {
       ["读文件 completed", "改文件 in_progress"], ["测试 pending"], ["测试 completed"],
     ]);
     const usage = updates.at(-1).update;
-    assert.deepEqual([usage.used, usage.size], [3214, 200_000]);
+    assert.deepEqual([usage.used, usage.size], [3214, 1_000_000]);
   },
 
   async "a client that knows compactions is told of them"({ agent, updates }) {

@@ -466,6 +466,15 @@ fn cells_below_the_name_of_a_secret_are_masked() {
         "user,password⏎mia,q7Z<alnum:14>⏎id,name,token⏎1,tea,q7Z<alnum:24>⏎",
         "user,password⏎mia,[masked: column-value]⏎id,name,token⏎1,tea,[masked: column-value]⏎",
     );
+    for table in [
+        "name | secret⏎---+---⏎api_key | ⏎db | {}",
+        "user,password⏎token,none⏎mia,{}",
+        "| name | password |⏎|---|---|⏎| token | none |⏎| mia | {} |",
+        "NAME     TOKEN⏎api-key  none⏎tea      {}",
+        "user,password⏎# name, token, more⏎mia,{}",
+    ] {
+        check(&table.replace("{}", "q7Z<alnum:24>"), &table.replace("{}", "[masked: column-value]"));
+    }
     check("password,user⏎q7Z<alnum:14>,mia⏎", "password,user⏎[masked: column-value],mia⏎");
     check(
         "NAME   APIKEY   AGE⏎tea    q7Z<alnum:24>  3d⏎",
@@ -495,4 +504,21 @@ fn listed_values_are_masked_at_the_beginning_of_a_text() {
         "- name: DB_PASSWORD⏎  value: q7Z<alnum:15>",
         "- name: DB_PASSWORD⏎  value: [masked: listed-value]",
     );
+}
+
+/// The name of a key or a token may be in the line before it, with or without a colon.
+#[test]
+fn secrets_in_the_line_after_their_name_are_masked() {
+    for text in [
+        "API key⏎{}",
+        "Client secret⏎{}",
+        "Here is the token⏎{}",
+        "**Token**⏎{}",
+        "密钥⏎{}",
+        "The secret⏎```⏎{}⏎```",
+        "token:⏎{}",
+    ] {
+        let masked = text.replace("{}", "[masked: mixed-secret]");
+        check(&text.replace("{}", "q7Z<alnum:24>"), &masked);
+    }
 }

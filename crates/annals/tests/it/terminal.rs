@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use testkit::command::Home;
 use testkit::transcript::Transcript;
@@ -96,8 +98,12 @@ const QUESTION: &str = "\u{1b}[?25l";
 
 /// Runs a command on a terminal, on which keys are pressed as soon as a text has been printed.
 fn asked(home: &Home, command: &str, keys: &[(&str, &str)]) -> String {
-    let mut script = home.command("script");
-    script.args(["-qec", command, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    // A failure must not wait for ever.
+    let mut script = home.command("timeout");
+    script
+        .args(["--foreground", "60", "script", "-qec", command, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     script.env("TERM", "xterm").env("COLUMNS", "110").env("ANNALS_PAGER", "cat");
     let mut child = script.spawn().unwrap();
     let (mut input, mut output) = (child.stdin.take(), child.stdout.take().unwrap());
@@ -112,7 +118,9 @@ fn asked(home: &Home, command: &str, keys: &[(&str, &str)]) -> String {
             assert!(left.next().is_none(), "{text:?}");
             return text;
         }
-        if let Some((_, keys)) = left.next_if(|(awaited, _)| text.contains(awaited)) {
+        while let Some((_, keys)) = left.next_if(|(awaited, _)| text.contains(awaited)) {
+            // A question reads keys only some time after it has hidden the cursor; until then Ctrl-C is a signal.
+            thread::sleep(Duration::from_millis(300));
             input.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
         }
         if left.peek().is_none() {
