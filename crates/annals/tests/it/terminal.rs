@@ -111,13 +111,11 @@ fn asked(home: &Home, command: &str, keys: &[(&str, &str)]) -> String {
     let mut left = keys.iter().peekable();
     loop {
         let length = output.read(&mut piece).unwrap();
-        shown.extend_from_slice(&piece[..length]);
-        let text = String::from_utf8_lossy(&shown).into_owned();
         if length == 0 {
-            child.wait().unwrap();
-            assert!(left.next().is_none(), "{text:?}");
-            return text;
+            break;
         }
+        shown.extend_from_slice(&piece[..length]);
+        let text = String::from_utf8_lossy(&shown);
         while let Some((_, keys)) = left.next_if(|(awaited, _)| text.contains(awaited)) {
             // A question reads keys only some time after it has hidden the cursor; until then Ctrl-C is a signal.
             thread::sleep(Duration::from_millis(300));
@@ -128,6 +126,10 @@ fn asked(home: &Home, command: &str, keys: &[(&str, &str)]) -> String {
             drop(input.take());
         }
     }
+    child.wait().unwrap();
+    let text = String::from_utf8_lossy(&shown).into_owned();
+    assert!(left.next().is_none(), "{text:?}");
+    text
 }
 
 #[test]
