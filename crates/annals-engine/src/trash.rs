@@ -33,6 +33,7 @@ use crate::belongings::size;
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind};
 use crate::files::{TranscriptFile, children};
+use crate::lookup::SHORTEST_PREFIX;
 use entry::{EntryFolder, MANIFEST, Name, Stage};
 
 pub(crate) use delete::{delete, purge};
@@ -183,7 +184,7 @@ impl Engine {
     fn trash_entries_named(&self, selector: &str) -> Vec<TrashEntry> {
         let mut found = self.trash_entries();
         found.retain(|trashed| {
-            selector.len() >= 4 && trashed.session.starts_with(selector)
+            selector.len() >= SHORTEST_PREFIX && trashed.session.starts_with(selector)
                 || trashed.title.as_deref() == Some(selector)
         });
         found
